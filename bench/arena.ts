@@ -17,12 +17,18 @@ export type Arena = { readonly targets: readonly string[]; clear(): Promise<void
 
 const space = 'bench';
 
-const names = (prefix: string, count: number): readonly string[] =>
-  Array.from({ length: count }, (_, index) => `${prefix}-${String(index + 1).padStart(3, '0')}`);
+function names(prefix: string, count: number): readonly string[] {
+  return Array.from(
+    { length: count },
+    (_, index) => `${prefix}-${String(index + 1).padStart(3, '0')}`,
+  );
+}
 
-export const makeNamespace = (api: Api): Promise<void> => createAll(api, [namespace(space)]);
+export function makeNamespace(api: Api): Promise<void> {
+  return createAll(api, [namespace(space)]);
+}
 
-const fill = async (api: Api, scenario: Scenario): Promise<void> => {
+async function fill(api: Api, scenario: Scenario): Promise<void> {
   const apps = names('app', scenario.deployments);
   const { maxUnavailable, allowed, replicas } = scenario;
   if (maxUnavailable !== undefined)
@@ -36,17 +42,23 @@ const fill = async (api: Api, scenario: Scenario): Promise<void> => {
   );
   const patience = { deadlineMs: 300_000, everyMs: 250 };
   await podsReady(api, space, podsIn(scenario), patience);
-  if (allowed !== undefined) for (const app of apps) await budgetAllows(api, space, app, allowed, patience);
-};
+  if (allowed !== undefined)
+    for (const app of apps) await budgetAllows(api, space, app, allowed, patience);
+}
 
 /**
- * Makes the initial state: all pods Ready on the targets, all budgets seen by their controller and unused, the spares empty and open.
- * Every run has nodes of its own, so that nothing that a contender remembers of a node can help or hurt it in the next.
+ * Makes the initial state: all pods Ready on the targets, all budgets seen by their controller and
+ * unused, the spares empty and open.
+ * Every run has nodes of its own, so that nothing that a contender remembers of a node can help or
+ * hurt it in the next.
  */
-export const makeArena = async (api: Api, scenario: Scenario, run: string): Promise<Arena> => {
+export async function makeArena(api: Api, scenario: Scenario, run: string): Promise<Arena> {
   const targets = names(`${scenario.name}-${run}`, scenario.targets);
   const spares = names(`${scenario.name}-${run}-spare`, scenario.spares);
-  await createAll(api, [...targets.map(name => node(name)), ...spares.map(name => node(name, { unschedulable: true }))]);
+  await createAll(api, [
+    ...targets.map(name => node(name)),
+    ...spares.map(name => node(name, { unschedulable: true })),
+  ]);
   await nodesReady(api, [...targets, ...spares], { deadlineMs: 60_000 });
   await fill(api, scenario);
   for (const spare of spares) await cordon(api, spare, false);
@@ -59,4 +71,4 @@ export const makeArena = async (api: Api, scenario: Scenario, run: string): Prom
       await deleteNodes(api, [...targets, ...spares]);
     },
   };
-};
+}

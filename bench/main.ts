@@ -16,7 +16,9 @@ import { machine, tableOf, verdictsOf } from './report.ts';
 import { scenarioNamed } from './scenarios.ts';
 import { summariesOf } from './summary.ts';
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+function say(line: string): void {
+  void process.stderr.write(`${line}\n`);
+}
 
 type Make = (controlPlane: ControlPlane, options: Options) => Contender | Promise<Contender>;
 
@@ -28,29 +30,41 @@ const make: Readonly<Record<ContenderName, Make>> = {
   drain,
 };
 
-/** The contenders take turns, so that a machine that gets slower or faster meanwhile does it to all of them. */
-const runAll = async (controlPlane: ControlPlane, contenders: readonly Contender[], options: Options): Promise<readonly Measurement[]> => {
+/**
+ * The contenders take turns, so that a machine that gets slower or faster meanwhile does it to all
+ * of them.
+ */
+async function runAll(
+  controlPlane: ControlPlane,
+  contenders: readonly Contender[],
+  options: Options,
+): Promise<readonly Measurement[]> {
   const measurements: Measurement[] = [];
-  for (const contender of contenders) await measure(controlPlane, scenarioNamed('warm-up'), contender, 1);
+  for (const contender of contenders)
+    await measure(controlPlane, scenarioNamed('warm-up'), contender, 1);
   for (const scenario of options.scenarios) {
     for (let run = 1; run <= (options.runs ?? scenario.runs); run++) {
-      for (const contender of contenders.filter(({ name }) => scenario.without?.includes(name) !== true)) {
+      for (const contender of contenders.filter(
+        ({ name }) => scenario.without?.includes(name) !== true,
+      )) {
         const measurement = await measure(controlPlane, scenario, contender, run);
         const { total, refused } = measurement.tally.evictions;
-        say(`${scenario.name} ${run} ${contender.name}: ${measurement.seconds.toFixed(2)} s, ${total} eviction calls, ${refused} refused`);
+        say(
+          `${scenario.name} ${run} ${contender.name}: ${measurement.seconds.toFixed(2)} s, ${total} eviction calls, ${refused} refused`,
+        );
         measurements.push(measurement);
       }
     }
   }
   return measurements;
-};
+}
 
-const write = (file: string, result: unknown): void => {
+function write(file: string, result: unknown): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(result, undefined, 2)}\n`);
-};
+}
 
-const bench = async (controlPlane: ControlPlane, options: Options): Promise<number> => {
+async function bench(controlPlane: ControlPlane, options: Options): Promise<number> {
   await makeNamespace(controlPlane.api);
   const contenders: Contender[] = [];
   for (const name of options.contenders) contenders.push(await make[name](controlPlane, options));
@@ -61,28 +75,42 @@ const bench = async (controlPlane: ControlPlane, options: Options): Promise<numb
   const bounds = boundsOf(measurements, summaries, memory);
   const about = { ...machine(), kubernetes: wantedRelease().version };
   const described = Object.entries(about).map(([name, value]) => `${name} ${value}`);
-  process.stdout.write(`${described.join(', ')}\n\n${tableOf(summaries)}\n\n${verdictsOf(bounds)}\n`);
-  write(options.json, { at: new Date().toISOString(), machine: about, summaries, bounds, operatorMemoryBytes: memory, measurements });
+  process.stdout.write(
+    `${described.join(', ')}\n\n${tableOf(summaries)}\n\n${verdictsOf(bounds)}\n`,
+  );
+  write(options.json, {
+    at: new Date().toISOString(),
+    machine: about,
+    summaries,
+    bounds,
+    operatorMemoryBytes: memory,
+    measurements,
+  });
   say(`written to ${options.json}`);
   return bounds.some(({ holds }) => holds === false) ? 1 : 0;
-};
+}
 
-const main = async (): Promise<number> => {
+async function main(): Promise<number> {
   const options = optionsFrom(process.argv.slice(2));
   if (options === undefined) {
     process.stdout.write(`${usage}\n`);
     return 0;
   }
-  const controlPlane = await startControlPlane({ audit: true, users: { drain: ['system:masters'] } });
+  const controlPlane = await startControlPlane({
+    audit: true,
+    users: { drain: ['system:masters'] },
+  });
   if (controlPlane.kind === 'left-out') throw new Error(`no bench: ${controlPlane.why}`);
   try {
     if (controlPlane.external)
-      throw new Error('no bench on the cluster of DRYDOCK_TEST_KUBECONFIG: it has no audit log to count requests with');
+      throw new Error(
+        'no bench on the cluster of DRYDOCK_TEST_KUBECONFIG: it has no audit log to count requests with',
+      );
     return await bench(controlPlane, options);
   } finally {
     await controlPlane.stop();
   }
-};
+}
 
 try {
   process.exitCode = await main();

@@ -16,34 +16,49 @@ export type Measurement = {
   /** Until the last evictable pod had left the nodes, as seen by an independent watch. */
   readonly emptySeconds: number;
   readonly tally: Tally;
-  /** For each node, from the arrival of its object at the API server to the arrival of its first eviction there. */
+  /**
+   * For each node, from the arrival of its object at the API server to the arrival of its first
+   * eviction there.
+   */
   readonly reactionMs: readonly number[];
 };
 
 const maxMs = 30 * 60_000;
 
-const inTime = <T>(what: string, work: Promise<T>): Promise<T> => {
+function inTime<T>(what: string, work: Promise<T>): Promise<T> {
   const late = AbortSignal.timeout(maxMs);
   const timeout = new Promise<never>((_, reject) =>
     late.addEventListener('abort', () => reject(new Error(`${what} took more than 30 minutes`))),
   );
   return Promise.race([work, timeout]);
-};
+}
 
-const reactions = (contender: Contender, events: readonly Audited[], nodeOf: (pod: string) => string | undefined): readonly number[] => {
+function reactions(
+  contender: Contender,
+  events: readonly Audited[],
+  nodeOf: (pod: string) => string | undefined,
+): readonly number[] {
   if (contender.startedBy === undefined) return [];
   const own = events.filter(({ user }) => user === contender.user);
   const first = firstEvictions(own, nodeOf);
-  const created = events.filter(event => event.verb === 'create' && event.resource === contender.startedBy && event.subresource === '');
+  const created = events.filter(
+    event =>
+      event.verb === 'create' && event.resource === contender.startedBy && event.subresource === '',
+  );
   return created.flatMap(event => {
     // Objects have the name of their node.
     const at = event.name === '' ? undefined : first.get(event.name);
     return at === undefined ? [] : [at - event.receivedAt];
   });
-};
+}
 
 /** One run: the same initial state, the drain, the bill. */
-export const measure = async (controlPlane: ControlPlane, scenario: Scenario, contender: Contender, run: number): Promise<Measurement> => {
+export async function measure(
+  controlPlane: ControlPlane,
+  scenario: Scenario,
+  contender: Contender,
+  run: number,
+): Promise<Measurement> {
   const arena = await makeArena(controlPlane.api, scenario, `${contender.name}-${run}`);
   const api = controlPlane.apiOf('observer');
   const observer = await observe(api, arena.targets);
@@ -51,8 +66,14 @@ export const measure = async (controlPlane: ControlPlane, scenario: Scenario, co
   const start = performance.now();
   await inTime(`${contender.name} with ${scenario.name}`, contender.drain(arena.targets));
   const end = performance.now();
-  const empty = await Promise.race([observer.emptyAt(), sleep(10_000, undefined, { ref: false }).then(() => Number.NaN)]);
-  if (Number.isNaN(empty)) throw new Error(`${contender.name} said that ${scenario.name} was done, but pods are left on its nodes`);
+  const empty = await Promise.race([
+    observer.emptyAt(),
+    sleep(10_000, undefined, { ref: false }).then(() => Number.NaN),
+  ]);
+  if (Number.isNaN(empty))
+    throw new Error(
+      `${contender.name} said that ${scenario.name} was done, but pods are left on its nodes`,
+    );
   const events = await controlPlane.audit.since(mark);
   observer.stop();
   api.close();
@@ -67,4 +88,4 @@ export const measure = async (controlPlane: ControlPlane, scenario: Scenario, co
     tally: tally(events.filter(({ user }) => user === contender.user)),
     reactionMs: reactions(contender, events, pod => observer.nodeOf(pod)),
   };
-};
+}

@@ -8,7 +8,10 @@ import { Cloud, makeServer } from '../test/nova/cloud.ts';
 import { startHarness } from '../test/operator/harness/harness.ts';
 import { maintenance, maintenancePath, remove } from '../test/operator/harness/look.ts';
 
-/** How fast a hypervisor is emptied, beside a client that asks Nova for everything at once, on a real Nova with its fake hypervisor. */
+/**
+ * How fast a hypervisor is emptied, beside a client that asks Nova for everything at once, on a
+ * real Nova with its fake hypervisor.
+ */
 
 const hosts = ['compute-1', 'compute-2', 'compute-3'] as const;
 const [source] = hosts;
@@ -19,29 +22,42 @@ type Measured = { readonly seconds: number; readonly calls: number };
 
 const harness = await startHarness();
 if (harness.kind === 'left-out') throw new Error(harness.why);
-const openStack = await startOpenStack(harness.controlPlane, hosts, { migrationsAtOnce: Number(process.argv[2] ?? 1) });
+const openStack = await startOpenStack(harness.controlPlane, hosts, {
+  migrationsAtOnce: Number(process.argv[2] ?? 1),
+});
 if (openStack.kind === 'left-out') throw new Error(openStack.why);
 const cloud = new Cloud(openStack.environment);
+const apiLog = join(harness.controlPlane.folder, 'openstack-nova-api.log');
 
-const fill = async (): Promise<readonly string[]> => {
+async function fill(): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 4) {
-    ids.push(...(await Promise.all([0, 1, 2, 3].map(more => makeServer(cloud, { host: source, name: `s${index + more}` })))));
+    ids.push(
+      ...(await Promise.all(
+        [0, 1, 2, 3].map(more => makeServer(cloud, { host: source, name: `s${index + more}` })),
+      )),
+    );
   }
   return ids;
-};
+}
 
 /** Calls that Nova's own log has of this agent; the bench's own are told apart by it. */
-const callsOf = (since: number): number =>
-  readFileSync(join(harness.controlPlane.folder, 'openstack-nova-api.log'), 'utf8')
+function callsOf(since: number): number {
+  return readFileSync(apiLog, 'utf8')
     .slice(since)
     .split('\n')
-    .filter(line => line.includes('requestlog') && !line.includes('GET /v2.1/servers?all_tenants=1&host=')).length;
+    .filter(
+      line =>
+        line.includes('requestlog') && !line.includes('GET /v2.1/servers?all_tenants=1&host='),
+    ).length;
+}
 
-const logged = (): number => readFileSync(join(harness.controlPlane.folder, 'openstack-nova-api.log'), 'utf8').length;
+function logged(): number {
+  return readFileSync(apiLog, 'utf8').length;
+}
 
 /** From the first request until the host has no server. */
-const emptied = async (begin: () => Promise<unknown>): Promise<Measured> => {
+async function emptied(begin: () => Promise<unknown>): Promise<Measured> {
   const mark = logged();
   const started = performance.now();
   await begin();
@@ -54,24 +70,35 @@ const emptied = async (begin: () => Promise<unknown>): Promise<Measured> => {
     { deadlineMs: 600_000, everyMs: every },
   );
   return { seconds: (performance.now() - started) / 1000, calls: callsOf(mark) };
-};
+}
 
 try {
   await cloud.open();
   for (const name of hosts) await create(harness.api, node(name));
   await nodesReady(harness.api, hosts);
-  await harness.startOperator({ flags: ['--openstack', '--openstack-interface=public'], environment: openStack.environment });
+  await harness.startOperator({
+    flags: ['--openstack', '--openstack-interface=public'],
+    environment: openStack.environment,
+  });
   const ids = await fill();
   await cloud.disable(source, 'the bench');
   const floor = await emptied(() =>
-    Promise.all(ids.map(id => cloud.nova('POST', `/servers/${id}/action`, { 'os-migrateLive': { host: null, block_migration: 'auto' } }))),
+    Promise.all(
+      ids.map(id =>
+        cloud.nova('POST', `/servers/${id}/action`, {
+          'os-migrateLive': { host: null, block_migration: 'auto' },
+        }),
+      ),
+    ),
   );
   await cloud.enable(source);
   for (const id of ids) await cloud.nova('DELETE', `/servers/${id}`);
   await fill();
   const drydock = await emptied(() => create(harness.api, maintenance(source)));
   await waitFor('the node to be drained', async () => {
-    const { status } = await harness.api.get<{ readonly status?: { readonly phase?: string } }>(maintenancePath(source));
+    const { status } = await harness.api.get<{ readonly status?: { readonly phase?: string } }>(
+      maintenancePath(source),
+    );
     return status?.phase === 'Drained' ? { done: undefined } : { yet: JSON.stringify(status) };
   });
   await remove(harness.api, maintenancePath(source));

@@ -11,7 +11,7 @@ export interface Observer {
   stop(): void;
 }
 
-export const observe = async (api: Api, targets: readonly string[]): Promise<Observer> => {
+export async function observe(api: Api, targets: readonly string[]): Promise<Observer> {
   const watched = new Set(targets);
   const nodes = new Map<string, string>();
   const left = new Set<string>();
@@ -42,4 +42,4 @@ export const observe = async (api: Api, targets: readonly string[]): Promise<Obs
     },
     stop: () => watch.stop(),
   };
-};
+}

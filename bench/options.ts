@@ -16,22 +16,31 @@ export type Options = {
 export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,nodemaintenance,drain] [--floor-connections N]
 scenarios: ${defaults.join(', ')} (these when none is named), scale`;
 
-const isContender = (name: string): name is ContenderName => contenderNames.some(known => known === name);
+function isContender(name: string): name is ContenderName {
+  return contenderNames.some(known => known === name);
+}
 
-const contendersFrom = (only: string): readonly ContenderName[] => {
+function contendersFrom(only: string): readonly ContenderName[] {
   const names = only.split(',');
   const unknown = names.find(name => !isContender(name));
-  if (unknown !== undefined) return refuse(`no contender ${unknown}; there are ${contenderNames.join(', ')}`);
+  if (unknown !== undefined)
+    return refuse(`no contender ${unknown}; there are ${contenderNames.join(', ')}`);
   return contenderNames.filter(name => names.includes(name));
-};
+}
 
 /** Undefined when help was asked for. Refuses what cannot be measured. */
-export const optionsFrom = (args: readonly string[]): Options | undefined => {
+export function optionsFrom(args: readonly string[]): Options | undefined {
   const text = { type: 'string' } as const;
   const { values, positionals } = argumentsOf({
     args: [...args],
     allowPositionals: true,
-    options: { runs: text, json: text, only: text, 'floor-connections': text, help: { type: 'boolean', short: 'h' } },
+    options: {
+      runs: text,
+      json: text,
+      only: text,
+      'floor-connections': text,
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   if (values.help === true) return undefined;
   return {
@@ -41,4 +50,4 @@ export const optionsFrom = (args: readonly string[]): Options | undefined => {
     floorConnections: count('--floor-connections', values['floor-connections'], 32),
     json: values.json ?? join(import.meta.dirname, '..', 'dist', 'bench.json'),
   };
-};
+}

@@ -20,14 +20,18 @@ import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plans
 import { argumentsOf, count } from './arguments.ts';
 
 /**
- * Thirty nodes get a new kernel, five at once: by a MaintenancePlan, by the loop around kubectl that people write, and by a client that knows everything and does no more
- * than it must (the floor), on the same kwok nodes with the same pods, budget and work.
+ * Thirty nodes get a new kernel, five at once: by a MaintenancePlan, by the loop around kubectl
+ * that people write, and by a client that knows everything and does no more than it must (the
+ * floor), on the same kwok nodes with the same pods, budget and work.
  */
 
 const { values } = argumentsOf({ options: { runs: { type: 'string' } } });
 const [many, atOnce, runs] = [30, 5, count('--runs', values.runs, 3)];
 const space = 'bench';
-const names = Array.from({ length: many }, (_, index) => `bench-${String(index + 1).padStart(2, '0')}`);
+const names = Array.from(
+  { length: many },
+  (_, index) => `bench-${String(index + 1).padStart(2, '0')}`,
+);
 const quick = { deadlineMs: 120_000, everyMs: 20 };
 
 const harness = await startHarness({ roles: ['plans'] });
@@ -36,75 +40,99 @@ const { api, controlPlane } = harness;
 
 type Booted = { readonly status: { readonly nodeInfo: { readonly kernelVersion: string } } };
 
-const podOf = (name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: `up-${name}`, namespace: 'drydock-plans' },
-  spec: {
-    nodeName: name,
-    restartPolicy: 'Never',
-    tolerations: [{ operator: 'Exists' }],
-    containers: [{ name: 'up', image: 'example.test/kernel:1' }],
-  },
-});
+function podOf(name: string): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `up-${name}`, namespace: 'drydock-plans' },
+    spec: {
+      nodeName: name,
+      restartPolicy: 'Never',
+      tolerations: [{ operator: 'Exists' }],
+      containers: [{ name: 'up', image: 'example.test/kernel:1' }],
+    },
+  };
+}
 
 /** Takes the next node whenever one is done, so many at once. */
-const workers = async (each: (name: string) => Promise<void>): Promise<void> => {
+async function workers(each: (name: string) => Promise<void>): Promise<void> {
   const left = [...names];
   const work = async (): Promise<void> => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) await each(name);
   };
   await Promise.all(Array.from({ length: atOnce }, work));
-};
+}
 
-const emptied = async (as: Api, name: string): Promise<void> => {
-  const shop = async () => (await podsOn(as, name)).filter(({ metadata }) => metadata.namespace === space);
+async function emptied(as: Api, name: string): Promise<void> {
+  const shop = async () =>
+    (await podsOn(as, name)).filter(({ metadata }) => metadata.namespace === space);
   for (const { metadata } of await shop()) {
     await waitFor(
       'the budget',
-      async () => ((await evict(as, space, metadata.name)).status === 429 ? { yet: '' } : { done: undefined }),
+      async () =>
+        (await evict(as, space, metadata.name)).status === 429 ? { yet: '' } : { done: undefined },
       quick,
     );
   }
-  await waitFor('the node to be empty', async () => ((await shop()).length > 0 ? { yet: '' } : { done: undefined }), quick);
-};
+  await waitFor(
+    'the node to be empty',
+    async () => ((await shop()).length > 0 ? { yet: '' } : { done: undefined }),
+    quick,
+  );
+}
 
-const byFloor = async (): Promise<void> => {
+async function byFloor(): Promise<void> {
   const as = controlPlane.apiOf('floor');
   await workers(async name => {
     await as.patch(nodePath(name), { spec: { unschedulable: true } });
     await emptied(as, name);
     await as.post('/api/v1/namespaces/drydock-plans/pods', podOf(name));
     const isDone = async () =>
-      (await as.get<Booted>(nodePath(name))).status.nodeInfo.kernelVersion === kernel ? { done: undefined } : { yet: '' };
+      (await as.get<Booted>(nodePath(name))).status.nodeInfo.kernelVersion === kernel
+        ? { done: undefined }
+        : { yet: '' };
     await waitFor('the new kernel', isDone, quick);
     await as.patch(nodePath(name), { spec: { unschedulable: false } });
     await as.delete(podPath('drydock-plans', `up-${name}`));
   });
-};
+}
 
-const byLoop = (): Promise<void> =>
-  workers(async name => {
+function byLoop(): Promise<void> {
+  return workers(async name => {
     const file = join(controlPlane.folder, `up-${name}.json`);
     writeFileSync(file, JSON.stringify(podOf(name)));
     const kubectl = async (...args: readonly string[]): Promise<void> => {
-      const { code, stderr } = await controlPlane.kubectl(args, { user: 'kubectl', timeoutMs: 120_000 });
+      const { code, stderr } = await controlPlane.kubectl(args, {
+        user: 'kubectl',
+        timeoutMs: 120_000,
+      });
       if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
     };
     await kubectl('cordon', name);
     await kubectl('drain', name, '--ignore-daemonsets', '--delete-emptydir-data', '--force');
     await kubectl('apply', '-f', file);
-    await kubectl('wait', '-n', 'drydock-plans', `pod/up-${name}`, '--for=jsonpath={.status.phase}=Succeeded', '--timeout=60s');
+    await kubectl(
+      'wait',
+      '-n',
+      'drydock-plans',
+      `pod/up-${name}`,
+      '--for=jsonpath={.status.phase}=Succeeded',
+      '--timeout=60s',
+    );
     await kubectl('wait', `node/${name}`, '--for=condition=Ready', '--timeout=60s');
     await kubectl('uncordon', name);
     await kubectl('delete', '-n', 'drydock-plans', `pod/up-${name}`, '--wait=false');
   });
+}
 
-const byPlan = async (): Promise<void> => {
+async function byPlan(): Promise<void> {
   const due = { expression: `node.status.nodeInfo.kernelVersion != '${kernel}'` };
-  await create(api, plan('bench', 'bench', { due, concurrency: { maxInFlight: atOnce, maxUnavailable: atOnce } }));
+  await create(
+    api,
+    plan('bench', 'bench', { due, concurrency: { maxInFlight: atOnce, maxUnavailable: atOnce } }),
+  );
   await untilPlan(api, 'bench', 'complete', ({ phase }) => phase === 'Complete', quick);
-};
+}
 
 const contenders = { floor: byFloor, loop: byLoop, plan: byPlan } as const;
 const userOf = { floor: 'floor', loop: 'kubectl', plan: 'drydock' } as const;
@@ -123,10 +151,14 @@ type Measured = {
   readonly above: number;
   readonly below: number;
 };
-type Listed = { readonly items: readonly { readonly spec: { readonly unschedulable?: boolean } }[] };
-type Budget = { readonly status: { readonly currentHealthy: number; readonly desiredHealthy: number } };
+type Listed = {
+  readonly items: readonly { readonly spec: { readonly unschedulable?: boolean } }[];
+};
+type Budget = {
+  readonly status: { readonly currentHealthy: number; readonly desiredHealthy: number };
+};
 
-const measure = async (name: Name): Promise<Measured> => {
+async function measure(name: Name): Promise<Measured> {
   turn += 1;
   kernel = `7.${turn}.0`;
   await podsReady(api, space, 2 * many, { deadlineMs: 60_000 });
@@ -139,7 +171,9 @@ const measure = async (name: Name): Promise<Measured> => {
       state.looks += 1;
       state.most = Math.max(state.most, out);
       if (out > atOnce) state.above += 1;
-      const { status } = await api.get<Budget>(`/apis/policy/v1/namespaces/${space}/poddisruptionbudgets/web`);
+      const { status } = await api.get<Budget>(
+        `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets/web`,
+      );
       if (status.currentHealthy < status.desiredHealthy) state.below += 1;
       await new Promise(resolve => setTimeout(resolve, 40));
     }
@@ -152,23 +186,40 @@ const measure = async (name: Name): Promise<Measured> => {
   await watching;
   const asked = await controlPlane.audit.since(mark, userOf[name]);
   if (name === 'plan') await remove(api, planPath('bench'));
-  const refused = asked.filter(({ subresource, code }) => subresource === 'eviction' && code === 429).length;
+  const refused = asked.filter(
+    ({ subresource, code }) => subresource === 'eviction' && code === 429,
+  ).length;
   const { looks, most, above, below } = state;
-  return { seconds, requests: asked.filter(({ verb }) => verb !== 'watch').length, refused, looks, most, above, below };
-};
+  return {
+    seconds,
+    requests: asked.filter(({ verb }) => verb !== 'watch').length,
+    refused,
+    looks,
+    most,
+    above,
+    below,
+  };
+}
 
-const median = (numbers: readonly number[]): number => numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;
+}
 
 const work = new Work(api, () => ({ kernel }));
 try {
-  await createAll(api, [namespace(space), ...names.map(name => dueNode(name, { labels: { group: 'bench' } }))]);
+  await createAll(api, [
+    namespace(space),
+    ...names.map(name => dueNode(name, { labels: { group: 'bench' } })),
+  ]);
   await nodesReady(api, names);
   await createAll(api, [
     budget('web', { namespace: space, maxUnavailable: 2 * atOnce + 2 }),
     deployment('web', { namespace: space, replicas: 2 * many }),
   ]);
   await harness.startOperator();
-  const all = new Map<Name, Measured[]>((Object.keys(contenders) as Name[]).map(name => [name, []]));
+  const all = new Map<Name, Measured[]>(
+    (Object.keys(contenders) as Name[]).map(name => [name, []]),
+  );
   for (let run = 1; run <= runs; run += 1) {
     for (const [name, measured] of all) {
       measured.push(await measure(name));

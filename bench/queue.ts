@@ -1,9 +1,12 @@
 import { noMeter, WorkQueue } from '@drydock/operator';
 import { PanicHandler, silentLog, systemClock } from '@drydock/utils';
 
-/** How the time to work off a queue grows with the keys in it, in one run: twenty times the keys are to take about twenty times as long. */
+/**
+ * How the time to work off a queue grows with the keys in it, in one run: twenty times the keys are
+ * to take about twenty times as long.
+ */
 
-const workOff = async (keys: number): Promise<number> => {
+async function workOff(keys: number): Promise<number> {
   const all = Promise.withResolvers<void>();
   let left = keys;
   const queue = new WorkQueue({
@@ -21,14 +24,23 @@ const workOff = async (keys: number): Promise<number> => {
   for (let at = 0; at < keys; at += 1) queue.add(`node-${at}`);
   await all.promise;
   return performance.now() - began;
-};
+}
 
 const rounds = 25;
 
-const middle = (values: readonly number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+function middle(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}
 
-/** The same number of keys in twenty queues, one after the other, and in one: by turns, for others use this machine too. */
-const compare = async (): Promise<{ readonly apart: number; readonly together: number; readonly ratio: number }> => {
+/**
+ * The same number of keys in twenty queues, one after the other, and in one: by turns, for others
+ * use this machine too.
+ */
+async function compare(): Promise<{
+  readonly apart: number;
+  readonly together: number;
+  readonly ratio: number;
+}> {
   const seen: { readonly apart: number; readonly together: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
     let apart = 0;
@@ -40,7 +52,7 @@ const compare = async (): Promise<{ readonly apart: number; readonly together: n
     together: middle(seen.map(one => one.together)),
     ratio: middle(seen.map(one => one.together / one.apart)),
   };
-};
+}
 
 await compare();
 const { apart, together, ratio } = await compare();

@@ -5,39 +5,64 @@ import type { ClusterSnapshot } from '@drydock/rehearse/snapshot';
 import { Shared } from '@drydock/rehearse/snapshot';
 
 /**
- * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is
- * of a DaemonSet, the others are of Deployments of 20, half of which have a budget. No control plane is needed.
+ * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A
+ * NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is of a DaemonSet, the others are of
+ * Deployments of 20, half of which have a budget. No control plane is needed.
  */
 
-const [nodesText = '10000', podsText = '20', which = 'one', seedsText = '1', horizonText = '2592000'] = process.argv.slice(2);
+const [
+  nodesText = '10000',
+  podsText = '20',
+  which = 'one',
+  seedsText = '1',
+  horizonText = '2592000',
+] = process.argv.slice(2);
 const [nodes, podsEach, seeds] = [Number(nodesText), Number(podsText), Number(seedsText)];
 
 const time = '2026-01-01T00:00:00Z';
 const replicas = 20;
 
-const meta = (name: string, uid: string, more: JsonObject = {}): JsonObject => ({ name, uid, creationTimestamp: time, ...more });
+function meta(name: string, uid: string, more: JsonObject = {}): JsonObject {
+  return { name, uid, creationTimestamp: time, ...more };
+}
 
-const node = (index: number): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: meta(`node-${index}`, `node-${index}`, {
-    labels: { 'kubernetes.io/hostname': `node-${index}`, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': `zone-${index % 3}` },
-  }),
-  spec: {},
-  status: {
-    allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
-    conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: time, lastTransitionTime: time }],
-  },
-});
+function node(index: number): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: meta(`node-${index}`, `node-${index}`, {
+      labels: {
+        'kubernetes.io/hostname': `node-${index}`,
+        'kubernetes.io/os': 'linux',
+        'topology.kubernetes.io/zone': `zone-${index % 3}`,
+      },
+    }),
+    spec: {},
+    status: {
+      allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
+      conditions: [
+        { type: 'Ready', status: 'True', lastHeartbeatTime: time, lastTransitionTime: time },
+      ],
+    },
+  };
+}
 
-const podSpec = (cpu: string): JsonObject => ({
-  containers: [{ name: 'main', image: 'example.test/app:1', resources: { requests: { cpu, memory: '512Mi' } } }],
-  restartPolicy: 'Always',
-  terminationGracePeriodSeconds: 30,
-  dnsPolicy: 'ClusterFirst',
-  schedulerName: 'default-scheduler',
-  securityContext: {},
-});
+function podSpec(cpu: string): JsonObject {
+  return {
+    containers: [
+      {
+        name: 'main',
+        image: 'example.test/app:1',
+        resources: { requests: { cpu, memory: '512Mi' } },
+      },
+    ],
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+    schedulerName: 'default-scheduler',
+    securityContext: {},
+  };
+}
 
 const conditions = ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map(type => ({
   type,
@@ -46,39 +71,51 @@ const conditions = ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].m
   lastTransitionTime: type === 'PodScheduled' ? time : '2026-01-01T00:00:05Z',
 }));
 
-const owner = (kind: string, name: string, uid: string): readonly JsonObject[] => [
-  { apiVersion: 'apps/v1', kind, name, uid, controller: true, blockOwnerDeletion: true },
-];
+function owner(kind: string, name: string, uid: string): readonly JsonObject[] {
+  return [{ apiVersion: 'apps/v1', kind, name, uid, controller: true, blockOwnerDeletion: true }];
+}
 
-const pod = (
+function pod(
   name: string,
   namespace: string,
   labels: JsonObject,
   nodeName: string,
   ownerReferences: readonly JsonObject[],
   cpu: string,
-): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: meta(name, `${namespace}-${name}`, { namespace, labels, ownerReferences: [...ownerReferences] }),
-  spec: { ...podSpec(cpu), nodeName },
-  status: { phase: 'Running', startTime: time, conditions: [...conditions] },
-});
+): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: meta(name, `${namespace}-${name}`, {
+      namespace,
+      labels,
+      ownerReferences: [...ownerReferences],
+    }),
+    spec: { ...podSpec(cpu), nodeName },
+    status: { phase: 'Running', startTime: time, conditions: [...conditions] },
+  };
+}
 
-const daemon = (index: number): readonly JsonObject[] => {
+function daemon(index: number): readonly JsonObject[] {
   const name = `daemon-${index}`;
   const labels = { app: name };
   const spec = {
     selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: { ...podSpec('100m'), tolerations: [{ operator: 'Exists' }] } },
+    template: {
+      metadata: { labels },
+      spec: { ...podSpec('100m'), tolerations: [{ operator: 'Exists' }] },
+    },
     updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
   };
   const metadata = meta(name, name, { namespace: 'system', generation: 1 });
   const counts = Object.fromEntries(
-    ['currentNumberScheduled', 'desiredNumberScheduled', 'numberAvailable', 'numberReady', 'updatedNumberScheduled'].map(one => [
-      one,
-      nodes,
-    ]),
+    [
+      'currentNumberScheduled',
+      'desiredNumberScheduled',
+      'numberAvailable',
+      'numberReady',
+      'updatedNumberScheduled',
+    ].map(one => [one, nodes]),
   );
   const set = {
     apiVersion: 'apps/v1',
@@ -89,27 +126,59 @@ const daemon = (index: number): readonly JsonObject[] => {
   };
   const own = { ...labels, 'controller-revision-hash': 'abcde', 'pod-template-generation': '1' };
   const pods = Array.from({ length: nodes }, (_, at) => {
-    const made = pod(`${name}-${at}`, 'system', own, `node-${at}`, owner('DaemonSet', name, name), '100m');
-    return { ...made, spec: { ...(made['spec'] as JsonObject), tolerations: [{ operator: 'Exists' }] } };
+    const made = pod(
+      `${name}-${at}`,
+      'system',
+      own,
+      `node-${at}`,
+      owner('DaemonSet', name, name),
+      '100m',
+    );
+    return {
+      ...made,
+      spec: { ...(made['spec'] as JsonObject), tolerations: [{ operator: 'Exists' }] },
+    };
   });
   return [set, ...pods];
-};
+}
 
-const deployment = (index: number): readonly JsonObject[] => {
+function deployment(index: number): readonly JsonObject[] {
   const [name, namespace, hash] = [`app-${index}`, `space-${index % 100}`, 'abcdef'];
   const labels = { app: name };
   const own = { ...labels, 'pod-template-hash': hash };
-  const status = { observedGeneration: 1, replicas, updatedReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas };
-  const metadata = meta(name, name, { namespace, generation: 1, annotations: { 'deployment.kubernetes.io/revision': '1' } });
-  const template = (labels: JsonObject): JsonObject => ({ metadata: { labels }, spec: podSpec('500m') });
-  const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } };
+  const status = {
+    observedGeneration: 1,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+  };
+  const metadata = meta(name, name, {
+    namespace,
+    generation: 1,
+    annotations: { 'deployment.kubernetes.io/revision': '1' },
+  });
+  const template = (labels: JsonObject): JsonObject => ({
+    metadata: { labels },
+    spec: podSpec('500m'),
+  });
+  const strategy = {
+    type: 'RollingUpdate',
+    rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' },
+  };
   const set = `${name}-${hash}`;
   return [
     {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata,
-      spec: { replicas, selector: { matchLabels: labels }, template: template(labels), strategy, progressDeadlineSeconds: 600 },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: template(labels),
+        strategy,
+        progressDeadlineSeconds: 600,
+      },
       status: {
         ...status,
         conditions: [
@@ -148,7 +217,13 @@ const deployment = (index: number): readonly JsonObject[] => {
         },
       },
       spec: { replicas, selector: { matchLabels: own }, template: template(own) },
-      status: { observedGeneration: 1, replicas, fullyLabeledReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas },
+      status: {
+        observedGeneration: 1,
+        replicas,
+        fullyLabeledReplicas: replicas,
+        readyReplicas: replicas,
+        availableReplicas: replicas,
+      },
     },
     ...(index % 2 === 0
       ? [
@@ -161,12 +236,19 @@ const deployment = (index: number): readonly JsonObject[] => {
         ]
       : []),
     ...Array.from({ length: replicas }, (_, at) =>
-      pod(`${set}-${at}`, namespace, own, `node-${(index * replicas + at) % nodes}`, owner('ReplicaSet', set, set), '500m'),
+      pod(
+        `${set}-${at}`,
+        namespace,
+        own,
+        `node-${(index * replicas + at) % nodes}`,
+        owner('ReplicaSet', set, set),
+        '500m',
+      ),
     ),
   ];
-};
+}
 
-const copyOf = (): ClusterSnapshot => {
+function copyOf(): ClusterSnapshot {
   const daemons = Math.max(1, Math.round(podsEach / 10));
   const apps = Math.floor((nodes * (podsEach - daemons)) / replicas);
   const objects: JsonObject[] = [];
@@ -176,14 +258,20 @@ const copyOf = (): ClusterSnapshot => {
   for (let index = 0; index < daemons; index += 1) for (const one of daemon(index)) push(one);
   for (let index = 0; index < apps; index += 1) for (const one of deployment(index)) push(one);
   return { takenAt: Temporal.Instant.from('2026-02-01T00:00:00Z'), objects, leftOut: [] };
-};
+}
 
 const copy = copyOf();
-const names = which === 'all' ? Array.from({ length: nodes }, (_, index) => `node-${index}`) : ['node-7'];
+const names =
+  which === 'all' ? Array.from({ length: nodes }, (_, index) => `node-${index}`) : ['node-7'];
 const plannedMaintenances = names.map(name => ({
   node: name,
   name,
-  object: { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name }, spec: { nodeName: name, drain: {} } },
+  object: {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: { name },
+    spec: { nodeName: name, drain: {} },
+  },
 }));
 const since = performance.now();
 let told = 0;
@@ -191,7 +279,11 @@ const forecast = await rehearse({
   ...rehearsalManager({}, message => console.error(message)),
   copy,
   seeds,
-  order: { plannedMaintenances, horizonMs: Number(horizonText) * 1000, ...(which === 'all' && { parallel: 100 }) },
+  order: {
+    plannedMaintenances,
+    horizonMs: Number(horizonText) * 1000,
+    ...(which === 'all' && { parallel: 100 }),
+  },
   tell: (run, { drained, gone, madeUpMs }) => {
     if (performance.now() - told < 10_000) return;
     told = performance.now();
@@ -201,7 +293,25 @@ const forecast = await rehearse({
   },
 });
 const { finishes, end, moves, notes, copied } = forecast;
-const figures = { nodes, pods: nodes * podsEach, which, seeds, finishes, end, moves, notes, copied };
+const figures = {
+  nodes,
+  pods: nodes * podsEach,
+  which,
+  seeds,
+  finishes,
+  end,
+  moves,
+  notes,
+  copied,
+};
 console.log(
-  JSON.stringify({ seconds: (performance.now() - since) / 1000, memoryMB: process.memoryUsage.rss() / 1e6, ...figures }, undefined, 2),
+  JSON.stringify(
+    {
+      seconds: (performance.now() - since) / 1000,
+      memoryMB: process.memoryUsage.rss() / 1e6,
+      ...figures,
+    },
+    undefined,
+    2,
+  ),
 );

@@ -7,7 +7,10 @@ export type Scenario = {
   readonly what: string;
   /** The nodes that are drained, all at the same moment. All pods are on them at the start. */
   readonly targets: number;
-  /** The nodes that take the pods: empty and cordoned until all pods are Ready, so that none starts there. */
+  /**
+   * The nodes that take the pods: empty and cordoned until all pods are Ready, so that none starts
+   * there.
+   */
   readonly spares: number;
   readonly deployments: number;
   readonly replicas: number;
@@ -23,8 +26,8 @@ export type Scenario = {
 export const defaults = ['free', 'pdb', 'mix', 'fleet'] as const;
 
 /**
- * Spares: three for one node, so that the scheduler has a choice; half as many as targets for the fleet, a fifth for scale. A node takes
- * 250 pods, so room is never what is measured.
+ * Spares: three for one node, so that the scheduler has a choice; half as many as targets for the
+ * fleet, a fifth for scale. A node takes 250 pods, so room is never what is measured.
  */
 const scenarios: readonly Scenario[] = [
   {
@@ -38,7 +41,15 @@ const scenarios: readonly Scenario[] = [
     allowed: 2,
     runs: 1,
   },
-  { name: 'free', what: '30 pods, no budget', targets: 1, spares: 3, deployments: 1, replicas: 30, runs: 3 },
+  {
+    name: 'free',
+    what: '30 pods, no budget',
+    targets: 1,
+    spares: 3,
+    deployments: 1,
+    replicas: 30,
+    runs: 3,
+  },
   {
     name: 'pdb',
     what: '12 pods of one Deployment, maxUnavailable 1',
@@ -86,9 +97,14 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-export const podsIn = (scenario: Scenario): number => scenario.deployments * scenario.replicas;
+export function podsIn(scenario: Scenario): number {
+  return scenario.deployments * scenario.replicas;
+}
 
-export const scenarioNamed = (name: string): Scenario => {
+export function scenarioNamed(name: string): Scenario {
   const found = scenarios.find(scenario => scenario.name === name);
-  return found ?? refuse(`no scenario ${name}; there are ${scenarios.map(({ name }) => name).join(', ')}`);
-};
+  return (
+    found ??
+    refuse(`no scenario ${name}; there are ${scenarios.map(({ name }) => name).join(', ')}`)
+  );
+}

@@ -14,24 +14,41 @@ import { nodeName, objectsOf } from './size/objects.ts';
 import { makeRealFleet } from './size/real-fleet.ts';
 
 /**
- * How large the operator becomes: `npm run bench -- size [--nodes 5000] [--pods 20] [--maintenances 200] [--plans 20]`. The embedded cluster, with objects as long as
- * those of a real one, is served by this process; the operator is another, of the program as it is released, with the image's flags of Node. No control plane is needed.
+ * How large the operator becomes: `npm run bench -- size [--nodes 5000] [--pods 20] [--maintenances
+ * 200] [--plans 20]`. The embedded cluster, with objects as long as those of a real one, is served
+ * by this process; the operator is another, of the program as it is released, with the image's
+ * flags of Node. No control plane is needed.
  * With `--real` there is one, with 750 nodes and 11,700 pods when nothing else is asked for.
  */
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+function say(line: string): void {
+  void process.stderr.write(`${line}\n`);
+}
 
 /** As the image has it, of the memory that the Deployment allows it: 70 % of 512 MiB. */
 const ofImage = '--max-semi-space-size=1 --max-old-space-size=358';
 
 /** The same image's, of glibc. */
-const malloc = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
+const malloc = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
 
-const optionsOf = (args: readonly string[]) => {
+function optionsOf(args: readonly string[]) {
   const [text, flag] = [{ type: 'string' }, { type: 'boolean', default: false }] as const;
   const { values } = argumentsOf({
     args: [...args],
-    options: { nodes: text, pods: text, maintenances: text, plans: text, seconds: text, json: text, 'node-options': text, real: flag },
+    options: {
+      nodes: text,
+      pods: text,
+      maintenances: text,
+      plans: text,
+      seconds: text,
+      json: text,
+      'node-options': text,
+      real: flag,
+    },
   });
   return {
     isReal: values.real,
@@ -44,53 +61,63 @@ const optionsOf = (args: readonly string[]) => {
     nodeOptions: values['node-options'] ?? ofImage,
     ...(values.json !== undefined && { json: values.json }),
   };
-};
+}
 
 type Memory = { readonly rssMiB: number; readonly peakMiB: number };
 
-const memoryOf = (pid: number): Memory => {
+function memoryOf(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
+  const field = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
   return { rssMiB: field('VmRSS'), peakMiB: field('VmHWM') };
-};
+}
 
 type Samples = { readonly [le: string]: number };
 
 /** Cumulative counts of a histogram without labels, by its upper bounds. */
-const bucketsOf = (metrics: string, name: string): Samples =>
-  Object.fromEntries(
-    [...metrics.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, 'gm'))].map(([, le = '', count]) => [le, Number(count)]),
+function bucketsOf(metrics: string, name: string): Samples {
+  return Object.fromEntries(
+    [...metrics.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, 'gm'))].map(
+      ([, le = '', count]) => [le, Number(count)],
+    ),
   );
+}
 
 /** The upper bound, in seconds, of the bucket in which this share of what was measured lies. */
-const quantileOf = (buckets: Samples, share: number): number => {
+function quantileOf(buckets: Samples, share: number): number {
   const all = buckets['+Inf'] ?? 0;
   const found = Object.entries(buckets)
     .map(([le, count]) => ({ le: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count }))
     .toSorted((one, other) => one.le - other.le)
     .find(({ count }) => count >= all * share);
   return found?.le ?? Number.NaN;
-};
+}
 
-const mebibytesIn = (metrics: string, name: string): number =>
-  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1] ?? 0) / 2 ** 20;
+function mebibytesIn(metrics: string, name: string): number {
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1] ?? 0) / 2 ** 20;
+}
 
 const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
 
 /** Of these; plans make others. */
-const drained = async (api: Api, names: ReadonlySet<string>): Promise<number> => {
+async function drained(api: Api, names: ReadonlySet<string>): Promise<number> {
   const { items } = await api.get<List<Maintenance>>(maintenances);
   const own = items.filter(({ metadata }) => names.has(metadata.name));
-  return own.filter(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True')).length;
-};
+  return own.filter(({ status }) =>
+    status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True'),
+  ).length;
+}
 
 const options = optionsOf(process.argv.slice(2));
 if (!options.isReal) process.env['DRYDOCK_TEST_CLUSTER'] = 'embedded';
 
-const measure = async (harness: OperatorHarness, program: string): Promise<Record<string, number>> => {
+async function measure(harness: OperatorHarness, program: string): Promise<Record<string, number>> {
   const { api, controlPlane } = harness;
   const { audit } = controlPlane;
-  const operator = await harness.startOperator({ program, environment: { NODE_OPTIONS: options.nodeOptions, ...malloc } });
+  const operator = await harness.startOperator({
+    program,
+    environment: { NODE_OPTIONS: options.nodeOptions, ...malloc },
+  });
   const pid = await operator.running.pid();
   await sleep(10_000);
   const idle = memoryOf(pid);
@@ -106,7 +133,9 @@ const measure = async (harness: OperatorHarness, program: string): Promise<Recor
     }),
   );
   await createAll(api, plans);
-  const nodes = Array.from({ length: options.maintenances }, (_, index) => nodeName((index * 7) % options.nodes));
+  const nodes = Array.from({ length: options.maintenances }, (_, index) =>
+    nodeName((index * 7) % options.nodes),
+  );
   await createAll(
     api,
     nodes.map(name => maintenance(name)),
@@ -147,17 +176,22 @@ const measure = async (harness: OperatorHarness, program: string): Promise<Recor
     buffersAtMostMiB: mebibytesIn(atMost, 'nodejs_external_memory_bytes'),
     heapUsedAtEndMiB: mebibytesIn(metrics, 'nodejs_heap_size_used_bytes'),
   };
-};
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-size-'));
 await putProgram(folder);
-const harness = await startHarness({ roles: ['plans'], ...(!options.isReal && { objects: objectsOf(options) }) });
+const harness = await startHarness({
+  roles: ['plans'],
+  ...(!options.isReal && { objects: objectsOf(options) }),
+});
 if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
 try {
   if (options.isReal) await makeRealFleet(harness.api, options);
   const measured = await measure(harness, join(folder, 'packages', 'cli', 'src', 'main.mjs'));
-  for (const [what, value] of Object.entries(measured)) process.stdout.write(`${what.padEnd(28)} ${value.toFixed(value < 10 ? 2 : 0)}\n`);
-  if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(measured, undefined, 2));
+  for (const [what, value] of Object.entries(measured))
+    process.stdout.write(`${what.padEnd(28)} ${value.toFixed(value < 10 ? 2 : 0)}\n`);
+  if (options.json !== undefined)
+    writeFileSync(options.json, JSON.stringify(measured, undefined, 2));
 } finally {
   await harness.stop();
   rmSync(folder, { recursive: true });

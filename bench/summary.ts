@@ -22,16 +22,18 @@ export type Summary = {
   readonly reactionMs?: number;
 };
 
-export const median = (values: readonly number[]): number => {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
-};
+}
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
 
-const summarise = (runs: readonly Measurement[], first: Measurement): Summary => {
+function summarise(runs: readonly Measurement[], first: Measurement): Summary {
   const of = (value: (measurement: Measurement) => number): number => median(runs.map(value));
   const pods = podsIn(scenarioNamed(first.scenario));
   const evictions = of(({ tally }) => tally.evictions.total);
@@ -51,14 +53,18 @@ const summarise = (runs: readonly Measurement[], first: Measurement): Summary =>
     requests: of(({ tally }) => tally.requests),
     ...(reactions.length === 0 ? {} : { reactionMs: median(reactions) }),
   };
-};
+}
 
 /** One line for each scenario and contender, in the order in which they ran. */
-export const summariesOf = (measurements: readonly Measurement[]): readonly Summary[] => {
+export function summariesOf(measurements: readonly Measurement[]): readonly Summary[] {
   const groups = Map.groupBy(measurements, ({ scenario, contender }) => `${scenario} ${contender}`);
-  const summaries = [...groups.values()].flatMap(runs => (runs[0] === undefined ? [] : [summarise(runs, runs[0])]));
+  const summaries = [...groups.values()].flatMap(runs =>
+    runs[0] === undefined ? [] : [summarise(runs, runs[0])],
+  );
   return summaries.map(summary => {
-    const floor = summaries.find(({ scenario, contender }) => scenario === summary.scenario && contender === 'floor');
+    const floor = summaries.find(
+      ({ scenario, contender }) => scenario === summary.scenario && contender === 'floor',
+    );
     return floor === undefined ? summary : { ...summary, ratio: summary.seconds / floor.seconds };
   });
-};
+}

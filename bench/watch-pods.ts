@@ -10,13 +10,24 @@ export interface PodWatch {
 }
 
 /** A pod that a drain makes go: not a DaemonSet's, not a static one, not one that has ended. */
-export const isEvictable = ({ metadata, status }: Pod): boolean =>
-  metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') !== true &&
-  status.phase !== 'Succeeded' &&
-  status.phase !== 'Failed';
+export function isEvictable({ metadata, status }: Pod): boolean {
+  return (
+    metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') !==
+      true &&
+    status.phase !== 'Succeeded' &&
+    status.phase !== 'Failed'
+  );
+}
 
-/** Lists and follows the pods of a path (a field selector included). `changed` is called after the map has changed. */
-export const watchPods = async (api: Api, path: string, changed: (pod: Pod, gone: boolean) => void): Promise<PodWatch> => {
+/**
+ * Lists and follows the pods of a path (a field selector included). `changed` is called after the
+ * map has changed.
+ */
+export async function watchPods(
+  api: Api,
+  path: string,
+  changed: (pod: Pod, gone: boolean) => void,
+): Promise<PodWatch> {
   const list = await api.get<List<Pod>>(path);
   const pods = new Map(list.items.map(pod => [keyOf(pod), pod]));
   const stop = new AbortController();
@@ -31,7 +42,8 @@ export const watchPods = async (api: Api, path: string, changed: (pod: Pod, gone
     },
     stop.signal,
   );
-  // Whoever waits for it gets the error; without this line the process would end before anybody does.
+  // Whoever waits for it gets the error; without this line the process would end before anybody
+  // does.
   ended.catch(() => {});
   return { pods, ended, stop: () => stop.abort() };
-};
+}

@@ -1,5 +1,7 @@
-// `npm run bench [-- SCENARIO…]`, `bench:dashboard [-- --nodes N …]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [--runs N]`, `bench -- order`, `bench -- queue`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
-// missing, then measures. See bench/README.md.
+// `npm run bench [-- SCENARIO…]`, `bench:dashboard [-- --nodes N …]`, `bench:embedded [-- NODES
+// PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [--runs N]`, `bench -- order`, `bench --
+// queue`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is missing,
+// then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { forRehearsals, handOver } from './hand-over.mjs';

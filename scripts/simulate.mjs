@@ -1,4 +1,5 @@
-// `npm run simulate -- --seeds N [--from S] | --seed S`: installs what is missing, then plays. See docs/simulation.md.
+// `npm run simulate -- --seeds N [--from S] | --seed S`: installs what is missing, then plays. See
+// docs/simulation.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { handOver } from './hand-over.mjs';

@@ -3,44 +3,62 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './bootstrap.mjs';
 
-const testsIn = (...folder) =>
-  readdirSync(join(root, ...folder), { recursive: true })
+function testsIn(...folder) {
+  return readdirSync(join(root, ...folder), { recursive: true })
     .filter(name => name.endsWith('.test.ts'))
     .map(name => join(...folder, name))
     .sort();
+}
 
 /** All but the client, whose tests are the tier `faults`. */
 const packages = readdirSync(join(root, 'packages')).filter(name => name !== 'kube-client');
 
-/** What holds on every release of Kubernetes: the operator, the commands, rights, installing and taking over. */
-const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(folder => testsIn('test', folder));
+/**
+ * What holds on every release of Kubernetes: the operator, the commands, rights, installing and
+ * taking over.
+ */
+const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(
+  folder => testsIn('test', folder),
+);
 
-/** Where the version of a system stands: in a go.mod, in a list of Python packages, in the packages of Debian that are pinned or installed. */
-const goModule = (folder, module) => ({ file: join('test', folder, 'go.mod'), module });
-const releaseFolder = release => (release === '1.37' ? 'control-plane' : join('control-plane', 'releases', release));
-const kubernetes = release => ({
-  [`Kubernetes ${release}`]: goModule(releaseFolder(release), 'k8s.io/kubernetes'),
-  [`etcd of ${release}`]: goModule(releaseFolder(release), 'go.etcd.io/etcd/server/v3'),
-});
+/**
+ * Where the version of a system stands: in a go.mod, in a list of Python packages, in the packages
+ * of Debian that are pinned or installed.
+ */
+function goModule(folder, module) {
+  return { file: join('test', folder, 'go.mod'), module };
+}
+function releaseFolder(release) {
+  return release === '1.37' ? 'control-plane' : join('control-plane', 'releases', release);
+}
+function kubernetes(release) {
+  return {
+    [`Kubernetes ${release}`]: goModule(releaseFolder(release), 'k8s.io/kubernetes'),
+    [`etcd of ${release}`]: goModule(releaseFolder(release), 'go.etcd.io/etcd/server/v3'),
+  };
+}
 
-const onRelease = release => ({
-  name: `kubernetes ${release}`,
-  what: `the operator, the commands, rights, installing and taking over on Kubernetes ${release}`,
-  files: contract,
-  concurrency: 2,
-  needs: 'Go on PATH',
-  environment: { DRYDOCK_TEST_KUBERNETES: release },
-  // Each release is built once, in 5 to 10 minutes, and takes as long to test.
-  asked: 'npm run test:versions',
-  // The newest is what the tier `control plane` runs on, at every turn.
-  ...(release !== '1.37' && { neighbour: { minutes: 12, systems: kubernetes(release) } }),
-});
+function onRelease(release) {
+  return {
+    name: `kubernetes ${release}`,
+    what: `the operator, the commands, rights, installing and taking over on Kubernetes ${release}`,
+    files: contract,
+    concurrency: 2,
+    needs: 'Go on PATH',
+    environment: { DRYDOCK_TEST_KUBERNETES: release },
+    // Each release is built once, in 5 to 10 minutes, and takes as long to test.
+    asked: 'npm run test:versions',
+    // The newest is what the tier `control plane` runs on, at every turn.
+    ...(release !== '1.37' && { neighbour: { minutes: 12, systems: kubernetes(release) } }),
+  };
+}
 
 /**
  * `concurrency`: test files at a time. `environment`: what the tests see beside the usual.
- * `asked`: it runs only when it is named; the command for that. `longerMinutes`: it may take so much longer than the others.
- * `neighbour`: it runs real systems, and CI runs it when it is its turn: `minutes` is what the tests take when all is built, `systems` where
- * the versions of the real ones stand.
+ * `asked`: it runs only when it is named; the command for that. `longerMinutes`: it may take so
+ * much longer than the others.
+ * `neighbour`: it runs real systems, and CI runs it when it is its turn: `minutes` is what the
+ * tests take when all is built, `systems` where the versions of the real ones stand.
  */
 export const tiers = [
   {
@@ -61,7 +79,12 @@ export const tiers = [
     files: testsIn('test', 'simulation'),
     concurrency: 2,
   },
-  { name: 'faults', what: 'the client against a server that misbehaves', files: testsIn('packages', 'kube-client'), concurrency: 2 },
+  {
+    name: 'faults',
+    what: 'the client against a server that misbehaves',
+    files: testsIn('packages', 'kube-client'),
+    concurrency: 2,
+  },
   {
     name: 'browser',
     what: 'the dashboard in a real browser, on the cluster of drydock demo',
@@ -85,7 +108,8 @@ export const tiers = [
       'kill',
       'workflows',
     ].flatMap(folder => testsIn('test', folder)),
-    // Most of the time is spent waiting, for controllers and for what the tests do on purpose; a cluster of one's own is shared by nobody.
+    // Most of the time is spent waiting, for controllers and for what the tests do on purpose; a
+    // cluster of one's own is shared by nobody.
     concurrency: process.env.DRYDOCK_TEST_KUBECONFIG === undefined ? 2 : 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
     // A dozen programs are built once, in a quarter of an hour where nothing else runs.
@@ -103,7 +127,8 @@ export const tiers = [
   {
     name: 'embedded',
     what: 'the same tests of the operator, unchanged, on the embedded cluster, killed at every write of a maintenance and taking over there too, and with VMs',
-    // Installing is left to the real one: it is about Services, ResourceQuotas and pod security, which the embedded one has not. It has no etcd to be restored either.
+    // Installing is left to the real one: it is about Services, ResourceQuotas and pod security,
+    // which the embedded one has not. It has no etcd to be restored either.
     // Plans are killed at every write on the real one, which takes long enough once.
     files: [
       ...['operator', 'kill', 'predecessors']
@@ -126,11 +151,23 @@ export const tiers = [
       minutes: 13,
       systems: {
         'Cluster API': goModule('integrations/capi', 'sigs.k8s.io/cluster-api'),
-        'machine-api-operator': goModule('integrations/openshift', 'github.com/openshift/machine-api-operator'),
+        'machine-api-operator': goModule(
+          'integrations/openshift',
+          'github.com/openshift/machine-api-operator',
+        ),
         moto: { file: 'test/integrations/ec2/requirements.txt', python: 'moto' },
-        'amazon-ec2-metadata-mock': goModule('integrations/ec2/metadata-mock', 'github.com/aws/amazon-ec2-metadata-mock'),
-        Prometheus: goModule('integrations/monitoring/prometheus', 'github.com/prometheus/prometheus'),
-        Alertmanager: goModule('integrations/monitoring/alertmanager', 'github.com/prometheus/alertmanager'),
+        'amazon-ec2-metadata-mock': goModule(
+          'integrations/ec2/metadata-mock',
+          'github.com/aws/amazon-ec2-metadata-mock',
+        ),
+        Prometheus: goModule(
+          'integrations/monitoring/prometheus',
+          'github.com/prometheus/prometheus',
+        ),
+        Alertmanager: goModule(
+          'integrations/monitoring/alertmanager',
+          'github.com/prometheus/alertmanager',
+        ),
       },
     },
   },
@@ -173,7 +210,10 @@ export const tiers = [
     neighbour: {
       minutes: 4,
       systems: {
-        'OLM 0': goModule('olm/controllers', 'github.com/operator-framework/operator-lifecycle-manager'),
+        'OLM 0': goModule(
+          'olm/controllers',
+          'github.com/operator-framework/operator-lifecycle-manager',
+        ),
         'OLM 1': goModule('olm/controllers-1', 'github.com/operator-framework/operator-controller'),
         opm: goModule('olm/opm', 'github.com/operator-framework/operator-registry'),
       },
@@ -208,6 +248,9 @@ export const tiers = [
     concurrency: 1,
     needs: 'Go on PATH',
     asked: 'npm run test:versions',
-    neighbour: { minutes: 5, systems: { ...kubernetes('1.30'), ...kubernetes('1.34'), ...kubernetes('1.37') } },
+    neighbour: {
+      minutes: 5,
+      systems: { ...kubernetes('1.30'), ...kubernetes('1.34'), ...kubernetes('1.37') },
+    },
   },
 ];

@@ -55,8 +55,18 @@ const kinds: readonly Kind[] = [
           { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
           { name: 'Stage', type: 'string', jsonPath: '.spec.stage' },
           { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-          { name: 'Progress', type: 'integer', jsonPath: '.status.progress', description: 'Percent of the pods that have left.' },
-          { name: 'Waiting', type: 'integer', jsonPath: '.status.pods.waiting', description: 'Pods still to evict.' },
+          {
+            name: 'Progress',
+            type: 'integer',
+            jsonPath: '.status.progress',
+            description: 'Percent of the pods that have left.',
+          },
+          {
+            name: 'Waiting',
+            type: 'integer',
+            jsonPath: '.status.pods.waiting',
+            description: 'Pods still to evict.',
+          },
           { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
           { name: 'Reason', type: 'string', jsonPath: '.spec.reason', priority: 1 },
           age,
@@ -89,7 +99,12 @@ const kinds: readonly Kind[] = [
             description: 'Start of the current opening, else of the next one.',
           },
           { name: 'To', type: 'string', jsonPath: '.status.next.to' },
-          { name: 'Valid', type: 'string', jsonPath: ".status.conditions[?(@.type=='Valid')].status", priority: 1 },
+          {
+            name: 'Valid',
+            type: 'string',
+            jsonPath: ".status.conditions[?(@.type=='Valid')].status",
+            priority: 1,
+          },
           age,
         ],
         selectable: [],
@@ -102,7 +117,8 @@ const kinds: readonly Kind[] = [
     plural: 'machineeventsources',
     singular: 'machineeventsource',
     shortNames: ['mes'],
-    description: 'MachineEventSource configures where announcements about machines come from, and how Drydock responds.',
+    description:
+      'MachineEventSource configures where announcements about machines come from, and how Drydock responds.',
     versions: [
       {
         name: 'v1alpha1',
@@ -111,8 +127,16 @@ const kinds: readonly Kind[] = [
         status: machineEventSourceStatus,
         required: ['spec'],
         columns: [
-          { name: 'Ready', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].status" },
-          { name: 'Reason', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].reason" },
+          {
+            name: 'Ready',
+            type: 'string',
+            jsonPath: ".status.conditions[?(@.type=='Ready')].status",
+          },
+          {
+            name: 'Reason',
+            type: 'string',
+            jsonPath: ".status.conditions[?(@.type=='Ready')].reason",
+          },
           { name: 'Machines', type: 'integer', jsonPath: '.status.machines' },
           { name: 'Events', type: 'integer', jsonPath: '.status.events' },
           { name: 'Scanned', type: 'date', jsonPath: '.status.lastScanTime' },
@@ -187,7 +211,12 @@ const kinds: readonly Kind[] = [
         spec: nodeMaintenanceSpec,
         status: nodeMaintenanceStatus,
         required: [],
-        columns: [node, phase, { name: 'Progress', type: 'integer', jsonPath: '.status.drainProgress' }, age],
+        columns: [
+          node,
+          phase,
+          { name: 'Progress', type: 'integer', jsonPath: '.status.drainProgress' },
+          age,
+        ],
         selectable: ['.spec.nodeName'],
       },
     ],
@@ -240,80 +269,104 @@ const all: readonly Kind[] = [...kinds, ...planKinds];
 /** Keywords of JSON Schema that a CRD does not take, or that mean nothing there. */
 const dropped = new Set(['$schema', 'additionalProperties', 'propertyNames']);
 
-const isRecord = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value);
+function isRecord(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
-const without = (schema: JsonSchema, key: string): JsonSchema =>
-  Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key));
+function without(schema: JsonSchema, key: string): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key));
+}
 
-/** A structural schema: integers with a format, maps with typed values, nothing that the API server refuses. */
-const structural = (schema: unknown): unknown => {
+/**
+ * A structural schema: integers with a format, maps with typed values, nothing that the API server
+ * refuses.
+ */
+function structural(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(structural);
   if (!isRecord(schema)) return schema;
   if (schema['x-kubernetes-int-or-string'] === true) return without(schema, 'anyOf');
   const entries = Object.entries(schema).filter(([key]) => !dropped.has(key));
-  const result: Record<string, unknown> = Object.fromEntries(entries.map(([key, value]) => [key, structural(value)]));
+  const result: Record<string, unknown> = Object.fromEntries(
+    entries.map(([key, value]) => [key, structural(value)]),
+  );
   // The API server drops it, and what stands in the cluster would differ from what is installed.
-  if (isRecord(schema['properties']) && Object.keys(schema['properties']).length === 0) delete result['properties'];
-  if (isRecord(schema['additionalProperties'])) result['additionalProperties'] = structural(schema['additionalProperties']);
+  if (isRecord(schema['properties']) && Object.keys(schema['properties']).length === 0)
+    delete result['properties'];
+  if (isRecord(schema['additionalProperties']))
+    result['additionalProperties'] = structural(schema['additionalProperties']);
   if (result['type'] === 'integer') return integer(result);
   return result;
-};
+}
 
-const integer = (schema: Record<string, unknown>): JsonSchema => {
+function integer(schema: Record<string, unknown>): JsonSchema {
   const { minimum, maximum, ...rest } = schema;
   const int32 = minimum === -(2 ** 31) || maximum === 2 ** 31 - 1;
-  const own = (bound: unknown, edges: readonly number[]): boolean => typeof bound === 'number' && !edges.includes(bound);
+  const own = (bound: unknown, edges: readonly number[]): boolean =>
+    typeof bound === 'number' && !edges.includes(bound);
   return {
     ...rest,
     format: int32 ? 'int32' : 'int64',
     ...(own(minimum, [-(2 ** 31), Number.MIN_SAFE_INTEGER]) && { minimum }),
     ...(own(maximum, [2 ** 31 - 1, Number.MAX_SAFE_INTEGER]) && { maximum }),
   };
-};
+}
 
-const schemaOf = (type: z.ZodType): unknown => structural(z.toJSONSchema(type, { target: 'openapi-3.0', io: 'input' }));
+function schemaOf(type: z.ZodType): unknown {
+  return structural(z.toJSONSchema(type, { target: 'openapi-3.0', io: 'input' }));
+}
 
-const versionOf = (version: Version, description: string): object => ({
-  name: version.name,
-  served: true,
-  storage: version.storage,
-  ...(version.status && { subresources: { status: {} } }),
-  additionalPrinterColumns: version.columns,
-  ...(version.selectable.length > 0 && { selectableFields: version.selectable.map(jsonPath => ({ jsonPath })) }),
-  schema: {
-    openAPIV3Schema: {
-      description,
-      type: 'object',
-      ...(version.required.length > 0 && { required: version.required }),
-      properties: {
-        apiVersion: { type: 'string' },
-        kind: { type: 'string' },
-        metadata: { type: 'object' },
-        spec: schemaOf(version.spec),
-        ...(version.status && { status: schemaOf(version.status) }),
+function versionOf(version: Version, description: string): object {
+  return {
+    name: version.name,
+    served: true,
+    storage: version.storage,
+    ...(version.status && { subresources: { status: {} } }),
+    additionalPrinterColumns: version.columns,
+    ...(version.selectable.length > 0 && {
+      selectableFields: version.selectable.map(jsonPath => ({ jsonPath })),
+    }),
+    schema: {
+      openAPIV3Schema: {
+        description,
+        type: 'object',
+        ...(version.required.length > 0 && { required: version.required }),
+        properties: {
+          apiVersion: { type: 'string' },
+          kind: { type: 'string' },
+          metadata: { type: 'object' },
+          spec: schemaOf(version.spec),
+          ...(version.status && { status: schemaOf(version.status) }),
+        },
       },
     },
-  },
-});
+  };
+}
 
-const crdOf = (kind: Kind): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${kind.plural}.${kind.group}`, ...(kind.group === 'drydock.dev' && { labels: labelsOfKinds }) },
-  spec: {
-    group: kind.group,
-    scope: kind.scope ?? 'Cluster',
-    names: {
-      kind: kind.kind,
-      listKind: `${kind.kind}List`,
-      plural: kind.plural,
-      singular: kind.singular,
-      ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
-      ...(kind.group === 'drydock.dev' && { categories: ['drydock'] }),
+function crdOf(kind: Kind): object {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${kind.plural}.${kind.group}`,
+      ...(kind.group === 'drydock.dev' && { labels: labelsOfKinds }),
     },
-    versions: kind.versions.map(version => versionOf(version, kind.description)),
-  },
-});
+    spec: {
+      group: kind.group,
+      scope: kind.scope ?? 'Cluster',
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular: kind.singular,
+        ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+        ...(kind.group === 'drydock.dev' && { categories: ['drydock'] }),
+      },
+      versions: kind.versions.map(version => versionOf(version, kind.description)),
+    },
+  };
+}
 
 /** File name and content of each CRD. */
-export const crds = (): ReadonlyMap<string, object> => new Map(all.map(kind => [`${kind.plural}.${kind.group}.yaml`, crdOf(kind)]));
+export function crds(): ReadonlyMap<string, object> {
+  return new Map(all.map(kind => [`${kind.plural}.${kind.group}.yaml`, crdOf(kind)]));
+}

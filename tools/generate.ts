@@ -6,14 +6,21 @@ import { pageFiles } from './page.ts';
 import { planFieldsFile } from './plan-fields.ts';
 import { securityTests } from './security-tests.ts';
 
-/** Writes the generated files. With --check it only says which are out of date, and exits with 1 when one is. */
+/**
+ * Writes the generated files. With --check it only says which are out of date, and exits with 1
+ * when one is.
+ */
 
 const root = new URL('../', import.meta.url);
 const checking = process.argv.includes('--check');
 let outdated = 0;
 
-const below = (folder: string, files: Iterable<readonly [string, string]>): readonly (readonly [string, string])[] =>
-  [...files].map(([name, text]) => [`${folder}/${name}`, text] as const);
+function below(
+  folder: string,
+  files: Iterable<readonly [string, string]>,
+): readonly (readonly [string, string])[] {
+  return [...files].map(([name, text]) => [`${folder}/${name}`, text] as const);
+}
 
 const files = [
   ...below('deploy', deployFiles()),

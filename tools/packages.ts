@@ -13,37 +13,48 @@ type Manifest = {
 };
 
 /** Names of the packages of ours that a package depends on, without the scope, sorted. */
-const neighboursOf = ({ dependencies = {} }: Manifest): readonly string[] =>
-  Object.keys(dependencies)
+function neighboursOf({ dependencies = {} }: Manifest): readonly string[] {
+  return Object.keys(dependencies)
     .flatMap(name => /^@drydock\/(.+)$/.exec(name)?.[1] ?? [])
     .sort();
+}
 
-const manifests = (): ReadonlyMap<string, Manifest> =>
-  new Map(
+function manifests(): ReadonlyMap<string, Manifest> {
+  return new Map(
     readdirSync(join(root, 'packages'))
       .sort()
-      .map(name => [name, JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as Manifest]),
+      .map(name => [
+        name,
+        JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as Manifest,
+      ]),
   );
+}
 
 /** Everything that a package reaches through its dependencies. */
-const reachedBy = (all: ReadonlyMap<string, Manifest>, name: string): ReadonlySet<string> => {
+function reachedBy(all: ReadonlyMap<string, Manifest>, name: string): ReadonlySet<string> {
   const manifest = all.get(name);
   const direct = manifest === undefined ? [] : neighboursOf(manifest);
   return new Set([...direct, ...direct.flatMap(other => [...reachedBy(all, other)])]);
-};
+}
 
 /** Dependencies that no other dependency implies: enough for the picture. */
-const drawn = (all: ReadonlyMap<string, Manifest>, manifest: Manifest): readonly string[] => {
+function drawn(all: ReadonlyMap<string, Manifest>, manifest: Manifest): readonly string[] {
   const direct = neighboursOf(manifest);
-  return direct.filter(name => !direct.some(other => other !== name && reachedBy(all, other).has(name)));
-};
+  return direct.filter(
+    name => !direct.some(other => other !== name && reachedBy(all, other).has(name)),
+  );
+}
 
-const cell = (texts: readonly string[]): string => texts.map(text => `\`${text}\``).join(', ');
+function cell(texts: readonly string[]): string {
+  return texts.map(text => `\`${text}\``).join(', ');
+}
 
 /** Returns the page as it should be. */
-export const packagesPage = (): readonly [path: string, text: string] => {
+export function packagesPage(): readonly [path: string, text: string] {
   const all = manifests();
-  const arrows = [...all].flatMap(([name, manifest]) => drawn(all, manifest).map(other => `  ${name} --> ${other}`));
+  const arrows = [...all].flatMap(([name, manifest]) =>
+    drawn(all, manifest).map(other => `  ${name} --> ${other}`),
+  );
   const rows = [...all].map(
     ([name, manifest]) =>
       `| [${name}](../packages/${name}/README.md) | ${manifest.description} | ${cell(neighboursOf(manifest)) || 'nothing'} | ${Object.keys(manifest.exports).length} |`,
@@ -63,4 +74,4 @@ ${arrows.join('\n')}
 ${rows.join('\n')}
 `;
   return ['docs/packages.md', text];
-};
+}

@@ -1,9 +1,16 @@
-import { maintenanceApprovalSpec, maintenancePlanRecordSpec, maintenancePlanSpec, maintenancePlanStatus } from '@drydock/apis/schema';
+import {
+  maintenanceApprovalSpec,
+  maintenancePlanRecordSpec,
+  maintenancePlanSpec,
+  maintenancePlanStatus,
+} from '@drydock/apis/schema';
 import { age, type Kind } from './crd-kind.ts';
 
 /** The kinds about plans. */
 
-const text = (name: string, jsonPath: string) => ({ name, type: 'string', jsonPath });
+function text(name: string, jsonPath: string) {
+  return { name, type: 'string', jsonPath };
+}
 
 export const planKinds: readonly Kind[] = [
   {
@@ -12,7 +19,8 @@ export const planKinds: readonly Kind[] = [
     plural: 'maintenanceplans',
     singular: 'maintenanceplan',
     shortNames: ['mplan'],
-    description: 'MaintenancePlan takes many nodes out of service within limits, works on each, and verifies that each is done.',
+    description:
+      'MaintenancePlan takes many nodes out of service within limits, works on each, and verifies that each is done.',
     versions: [
       {
         name: 'v1alpha1',
@@ -41,7 +49,8 @@ export const planKinds: readonly Kind[] = [
     plural: 'maintenanceplanrecords',
     singular: 'maintenanceplanrecord',
     shortNames: [],
-    description: 'MaintenancePlanRecord holds the verdicts of up to 500 nodes in one run of a MaintenancePlan.',
+    description:
+      'MaintenancePlanRecord holds the verdicts of up to 500 nodes in one run of a MaintenancePlan.',
     versions: [
       {
         name: 'v1alpha1',
@@ -71,7 +80,12 @@ export const planKinds: readonly Kind[] = [
         storage: true,
         spec: maintenanceApprovalSpec,
         required: ['spec'],
-        columns: [text('Plan', '.spec.planName'), text('Run', '.spec.runID'), text('Stage', '.spec.stage'), age],
+        columns: [
+          text('Plan', '.spec.planName'),
+          text('Run', '.spec.runID'),
+          text('Stage', '.spec.stage'),
+          age,
+        ],
         selectable: ['.spec.planName'],
       },
     ],

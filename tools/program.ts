@@ -1,6 +1,9 @@
 import { putProgram } from './release/program.ts';
 
-/** `node tools/program.ts FOLDER`: puts the program into a folder as it is released. Containerfile runs it. */
+/**
+ * `node tools/program.ts FOLDER`: puts the program into a folder as it is released. Containerfile
+ * runs it.
+ */
 
 const [, , folder] = process.argv;
 if (folder === undefined) {

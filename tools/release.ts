@@ -10,19 +10,21 @@ import { dist } from './release/paths.ts';
 import { provenance } from './release/provenance.ts';
 
 /**
- * `npm run release [-- --only npm,executables] [--registry REGISTRY]`: makes everything that is released into dist/release, with checksums and a statement of where it comes from. The same sources give the same bytes. Nothing is
- * published.
+ * `npm run release [-- --only npm,executables] [--registry REGISTRY]`: makes everything that is
+ * released into dist/release, with checksums and a statement of where it comes from. The same
+ * sources give the same bytes. Nothing is published.
  */
 
-const sha256 = (name: string): string =>
-  createHash('sha256')
+function sha256(name: string): string {
+  return createHash('sha256')
     .update(readFileSync(`${dist}${name}`))
     .digest('hex');
+}
 
-const flag = (name: string): string | undefined => {
+function flag(name: string): string | undefined {
   const at = process.argv.indexOf(name);
   return at < 0 ? undefined : process.argv[at + 1];
-};
+}
 
 const makers = {
   chart: async (): Promise<readonly string[]> => [chart()],
@@ -37,17 +39,20 @@ const makers = {
 
 type Part = keyof typeof makers;
 
-const isPart = (name: string): name is Part => Object.hasOwn(makers, name);
+function isPart(name: string): name is Part {
+  return Object.hasOwn(makers, name);
+}
 
-const make = async (parts: readonly Part[]): Promise<void> => {
+async function make(parts: readonly Part[]): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   const made: string[] = [];
   for (const name of parts) made.push(...(await makers[name]()));
   made.push(provenance(made));
   writeFileSync(`${dist}SHA256SUMS`, made.map(name => `${sha256(name)}  ${name}\n`).join(''));
-  for (const name of [...made, 'SHA256SUMS']) console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
-};
+  for (const name of [...made, 'SHA256SUMS'])
+    console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
+}
 
 const wanted = (flag('--only') ?? Object.keys(makers).join()).split(',');
 const unknown = wanted.find(name => !isPart(name));

@@ -32,7 +32,7 @@ class Departures {
 }
 
 /** Evicts one pod as soon as anybody could, and waits until it is gone. */
-const chase = async (api: Api, departures: Departures, pod: Pod): Promise<void> => {
+async function chase(api: Api, departures: Departures, pod: Pod): Promise<void> {
   const { name, namespace = '', uid } = pod.metadata;
   let accepted = pod.metadata.deletionTimestamp !== undefined;
   while (!accepted && !departures.has(uid)) {
@@ -42,20 +42,27 @@ const chase = async (api: Api, departures: Departures, pod: Pod): Promise<void> 
     if (!accepted) await sleep(againMs);
   }
   await departures.of(uid);
-};
+}
 
-const drain = async (api: Api, nodes: readonly string[]): Promise<void> => {
+async function drain(api: Api, nodes: readonly string[]): Promise<void> {
   await Promise.all(nodes.map(node => cordon(api, node)));
   const targets = new Set(nodes);
   const departures = new Departures();
-  const path = nodes.length === 1 ? `/api/v1/pods?fieldSelector=spec.nodeName=${nodes[0] ?? ''}` : '/api/v1/pods';
+  const path =
+    nodes.length === 1
+      ? `/api/v1/pods?fieldSelector=spec.nodeName=${nodes[0] ?? ''}`
+      : '/api/v1/pods';
   const chased = new Map<string, Promise<void>>();
-  // A pod may have been bound to a node a moment before its cordon: it is seen by the watch and chased like the others.
+  // A pod may have been bound to a node a moment before its cordon: it is seen by the watch and
+  // chased like the others.
   const take = (pod: Pod): void => {
     const { uid } = pod.metadata;
-    if (targets.has(pod.spec.nodeName ?? '') && isEvictable(pod) && !chased.has(uid)) chased.set(uid, chase(api, departures, pod));
+    if (targets.has(pod.spec.nodeName ?? '') && isEvictable(pod) && !chased.has(uid))
+      chased.set(uid, chase(api, departures, pod));
   };
-  const watch = await watchPods(api, path, (pod, gone) => (gone ? departures.note(pod.metadata.uid) : take(pod)));
+  const watch = await watchPods(api, path, (pod, gone) =>
+    gone ? departures.note(pod.metadata.uid) : take(pod),
+  );
   for (const pod of watch.pods.values()) take(pod);
   const allGone = async (): Promise<void> => {
     for (let seen = -1; seen !== chased.size; ) {
@@ -63,14 +70,22 @@ const drain = async (api: Api, nodes: readonly string[]): Promise<void> => {
       await Promise.all(chased.values());
     }
   };
-  await Promise.race([allGone(), watch.ended.then(() => Promise.reject(new Error('the watch of the floor ended')))]);
-  const left = [...watch.pods.values()].filter(pod => targets.has(pod.spec.nodeName ?? '') && isEvictable(pod));
+  await Promise.race([
+    allGone(),
+    watch.ended.then(() => Promise.reject(new Error('the watch of the floor ended'))),
+  ]);
+  const left = [...watch.pods.values()].filter(
+    pod => targets.has(pod.spec.nodeName ?? '') && isEvictable(pod),
+  );
   if (left.length > 0) throw new Error(`the floor left ${left.map(keyOf).join(', ')}`);
   watch.stop();
-};
+}
 
-/** What is possible: evictions as fast as the API server answers, without any regard for it, over so many connections. */
-export const floor = (controlPlane: ControlPlane, connections: number): Contender => {
+/**
+ * What is possible: evictions as fast as the API server answers, without any regard for it, over so
+ * many connections.
+ */
+export function floor(controlPlane: ControlPlane, connections: number): Contender {
   const api = controlPlane.apiOf('floor', connections);
   return {
     name: 'floor',
@@ -79,4 +94,4 @@ export const floor = (controlPlane: ControlPlane, connections: number): Contende
     release: async () => {},
     stop: async () => api.close(),
   };
-};
+}

@@ -3,19 +3,28 @@ import type { Contender } from './contender.ts';
 
 const maxLength = 30 * 60_000;
 
-const drainOne = async (controlPlane: ControlPlane, node: string): Promise<void> => {
+async function drainOne(controlPlane: ControlPlane, node: string): Promise<void> {
   const args = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--force'];
-  const { code, stderr } = await controlPlane.kubectl(args, { user: 'kubectl', timeoutMs: maxLength });
-  if (code !== 0) throw new Error(`kubectl drain ${node}: exit code ${code}\n${stderr.slice(-2000)}`);
-};
+  const { code, stderr } = await controlPlane.kubectl(args, {
+    user: 'kubectl',
+    timeoutMs: maxLength,
+  });
+  if (code !== 0)
+    throw new Error(`kubectl drain ${node}: exit code ${code}\n${stderr.slice(-2000)}`);
+}
 
-/** `kubectl drain` as people use it; several nodes are one process each, all at once (one process would take them one after the other). */
-export const kubectl = (controlPlane: ControlPlane): Contender => ({
-  name: 'kubectl',
-  user: 'kubectl',
-  drain: async nodes => {
-    await Promise.all(nodes.map(node => drainOne(controlPlane, node)));
-  },
-  release: async () => {},
-  stop: async () => {},
-});
+/**
+ * `kubectl drain` as people use it; several nodes are one process each, all at once (one process
+ * would take them one after the other).
+ */
+export function kubectl(controlPlane: ControlPlane): Contender {
+  return {
+    name: 'kubectl',
+    user: 'kubectl',
+    drain: async nodes => {
+      await Promise.all(nodes.map(node => drainOne(controlPlane, node)));
+    },
+    release: async () => {},
+    stop: async () => {},
+  };
+}

@@ -29,12 +29,18 @@ type Served = {
 const maintenances: Served = {
   resource: 'maintenances',
   collection: '/apis/drydock.dev/v1alpha1/maintenances',
-  isDrained: ({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') === true,
+  isDrained: ({ status }) =>
+    status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') ===
+    true,
   manifest: node => ({
     apiVersion: 'drydock.dev/v1alpha1',
     kind: 'Maintenance',
     metadata: { name: node },
-    spec: { nodeName: node, reason: 'bench', drain: { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true } },
+    spec: {
+      nodeName: node,
+      reason: 'bench',
+      drain: { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true },
+    },
   }),
 };
 
@@ -51,20 +57,28 @@ const nodeMaintenances: Served = {
   }),
 };
 
-const installKinds = async (controlPlane: ControlPlane): Promise<void> => {
+async function installKinds(controlPlane: ControlPlane): Promise<void> {
   const crds = await run(process.execPath, [main, 'crds'], { cwd: root });
   if (crds.code !== 0) throw new Error(`drydock crds: exit code ${crds.code}\n${crds.stderr}`);
   // Server side: the schemas are longer than the annotation of a client-side apply may be.
-  const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds.stdout });
+  const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], {
+    input: crds.stdout,
+  });
   if (applied.code !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
   for (const { collection } of [maintenances, nodeMaintenances])
-    await until(`${collection} to be served`, async () => (await controlPlane.api.call('GET', collection)).status === 200);
-};
+    await until(
+      `${collection} to be served`,
+      async () => (await controlPlane.api.call('GET', collection)).status === 200,
+    );
+}
 
 /** Its readiness says that its caches are filled and that it leads. */
-const startOperator = async (controlPlane: ControlPlane): Promise<Running> => {
+async function startOperator(controlPlane: ControlPlane): Promise<Running> {
   const [health = 0, metrics = 0] = await freePorts(2);
-  const binds = [`--health-probe-bind-address=127.0.0.1:${health}`, `--metrics-bind-address=127.0.0.1:${metrics}`];
+  const binds = [
+    `--health-probe-bind-address=127.0.0.1:${health}`,
+    `--metrics-bind-address=127.0.0.1:${metrics}`,
+  ];
   const operator = controlPlane.run({
     name: 'operator',
     command: process.execPath,
@@ -75,17 +89,29 @@ const startOperator = async (controlPlane: ControlPlane): Promise<Running> => {
   const ready = async (): Promise<{ done: undefined } | { yet: string }> => {
     if (!operator.alive()) return { yet: `it has ended:\n${operator.tail()}` };
     const { status } = await fetch(`http://127.0.0.1:${health}/readyz`);
-    return status === 200 ? { done: undefined } : { yet: `readyz says ${status}:\n${operator.tail(5)}` };
+    return status === 200
+      ? { done: undefined }
+      : { yet: `readyz says ${status}:\n${operator.tail(5)}` };
   };
   await waitFor('the operator to be ready', ready, { deadlineMs: 60_000 });
   return operator;
-};
+}
 
 /** Rejects when the operator ends while something waits for it. */
-const whileAlive = <T>(operator: Running, work: Promise<T>): Promise<T> =>
-  Promise.race([work, operator.ended.then(code => Promise.reject(new Error(`the operator ended with ${code}:\n${operator.tail()}`)))]);
+function whileAlive<T>(operator: Running, work: Promise<T>): Promise<T> {
+  return Promise.race([
+    work,
+    operator.ended.then(code =>
+      Promise.reject(new Error(`the operator ended with ${code}:\n${operator.tail()}`)),
+    ),
+  ]);
+}
 
-const drain = async (api: Api, { collection, isDrained, manifest }: Served, nodes: readonly string[]): Promise<void> => {
+async function drain(
+  api: Api,
+  { collection, isDrained, manifest }: Served,
+  nodes: readonly string[],
+): Promise<void> {
   const waiting = new Set(nodes);
   const { metadata } = await api.get<List<Maintenance>>(collection);
   const done = new AbortController();
@@ -100,9 +126,9 @@ const drain = async (api: Api, { collection, isDrained, manifest }: Served, node
   );
   await Promise.all(nodes.map(node => api.post(collection, manifest(node))));
   await watch;
-};
+}
 
-const release = async (api: Api, { collection }: Served, nodes: readonly string[]): Promise<void> => {
+async function release(api: Api, { collection }: Served, nodes: readonly string[]): Promise<void> {
   await Promise.all(nodes.map(node => api.delete(`${collection}/${node}`)));
   const goneAndOpen = async (): Promise<boolean> => {
     const { items } = await api.get<List<Maintenance>>(collection);
@@ -110,30 +136,33 @@ const release = async (api: Api, { collection }: Served, nodes: readonly string[
     const held = await Promise.all(nodes.map(node => getNode(api, node)));
     return held.every(({ spec }) => spec.unschedulable !== true);
   };
-  await until('the maintenances to be gone and their nodes to be open again', goneAndOpen, { deadlineMs: 60_000, everyMs: 100 });
-};
+  await until('the maintenances to be gone and their nodes to be open again', goneAndOpen, {
+    deadlineMs: 60_000,
+    everyMs: 100,
+  });
+}
 
-const residentMemory = async (pid: number): Promise<number> => {
+async function residentMemory(pid: number): Promise<number> {
   if (process.platform === 'linux') {
     const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return Number(kilobytes) * 1024;
   }
   const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout.trim()) * 1024;
-};
+}
 
 /** One operator for both kinds, as in a cluster. */
 const started = new WeakMap<ControlPlane, Promise<Running>>();
 
-const operatorOf = (controlPlane: ControlPlane): Promise<Running> => {
-  const starting = started.get(controlPlane) ?? installKinds(controlPlane).then(() => startOperator(controlPlane));
+function operatorOf(controlPlane: ControlPlane): Promise<Running> {
+  const starting =
+    started.get(controlPlane) ?? installKinds(controlPlane).then(() => startOperator(controlPlane));
   started.set(controlPlane, starting);
   return starting;
-};
+}
 
-const contender =
-  (name: 'operator' | 'nodemaintenance', served: Served) =>
-  async (controlPlane: ControlPlane): Promise<Contender> => {
+function contender(name: 'operator' | 'nodemaintenance', served: Served) {
+  return async (controlPlane: ControlPlane): Promise<Contender> => {
     const running = await operatorOf(controlPlane);
     const api = controlPlane.apiOf('admin');
     return {
@@ -149,8 +178,12 @@ const contender =
       },
     };
   };
+}
 
-/** Drydock itself, running before the first object is created, as in a cluster, told by Maintenances. */
+/**
+ * Drydock itself, running before the first object is created, as in a cluster, told by
+ * Maintenances.
+ */
 export const operator = contender('operator', maintenances);
 
 /** The same operator, told by NodeMaintenances of medik8s. */

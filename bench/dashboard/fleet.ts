@@ -4,108 +4,167 @@ import { createCluster, type EmbeddedCluster, load } from '@drydock/kube-sim';
 import { systemClock } from '@drydock/utils';
 import { parse } from 'yaml';
 
-/** A large cluster of made-up objects, whose pods become ready and unready, and whose nodes are cordoned and uncordoned. */
+/**
+ * A large cluster of made-up objects, whose pods become ready and unready, and whose nodes are
+ * cordoned and uncordoned.
+ */
 
 const time = '2026-01-01T00:00:00Z';
 const replicas = 50;
 /** Of nodes: how many apart those are that a Maintenance holds. */
 const heldEvery = 79;
 
-const meta = (name: string, namespace?: string): JsonObject => ({
-  name,
-  uid: `uid-${namespace ?? ''}-${name}`,
-  creationTimestamp: time,
-  ...(namespace !== undefined && { namespace }),
-});
+function meta(name: string, namespace?: string): JsonObject {
+  return {
+    name,
+    uid: `uid-${namespace ?? ''}-${name}`,
+    creationTimestamp: time,
+    ...(namespace !== undefined && { namespace }),
+  };
+}
 
-const node = (index: number, isCordoned: boolean): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: {
-    ...meta(`node-${index}`),
-    labels: { 'topology.kubernetes.io/zone': `zone-${index % 5}`, 'karpenter.sh/nodepool': `pool-${index % 8}` },
-  },
-  spec: { ...(isCordoned && { unschedulable: true }) },
-  status: { conditions: [{ type: 'Ready', status: index % 400 === 7 ? 'False' : 'True' }] },
-});
+function node(index: number, isCordoned: boolean): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      ...meta(`node-${index}`),
+      labels: {
+        'topology.kubernetes.io/zone': `zone-${index % 5}`,
+        'karpenter.sh/nodepool': `pool-${index % 8}`,
+      },
+    },
+    spec: { ...(isCordoned && { unschedulable: true }) },
+    status: { conditions: [{ type: 'Ready', status: index % 400 === 7 ? 'False' : 'True' }] },
+  };
+}
 
 /** The pods of one Deployment are on as many nodes. */
-const appNumberOf = (index: number): number => Math.floor(index / replicas);
-const appOf = (index: number): string => `app-${appNumberOf(index)}`;
-const spaceOf = (app: number): string => `space-${app % 40}`;
+function appNumberOf(index: number): number {
+  return Math.floor(index / replicas);
+}
+function appOf(index: number): string {
+  return `app-${appNumberOf(index)}`;
+}
+function spaceOf(app: number): string {
+  return `space-${app % 40}`;
+}
 
-const pod = (index: number, nodes: number, isReady: boolean): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    ...meta(`${appOf(index)}-5d8f6-${index}`, spaceOf(appNumberOf(index))),
-    labels: { app: appOf(index), 'pod-template-hash': '5d8f6' },
-    ownerReferences: [
-      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${appOf(index)}-5d8f6`, uid: `uid-${appOf(index)}`, controller: true },
-    ],
-  },
-  spec: { nodeName: `node-${index % nodes}`, containers: [{ name: 'main', image: 'example.test/app:1' }] },
-  status: { phase: 'Running', conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] },
-});
+function pod(index: number, nodes: number, isReady: boolean): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...meta(`${appOf(index)}-5d8f6-${index}`, spaceOf(appNumberOf(index))),
+      labels: { app: appOf(index), 'pod-template-hash': '5d8f6' },
+      ownerReferences: [
+        {
+          apiVersion: 'apps/v1',
+          kind: 'ReplicaSet',
+          name: `${appOf(index)}-5d8f6`,
+          uid: `uid-${appOf(index)}`,
+          controller: true,
+        },
+      ],
+    },
+    spec: {
+      nodeName: `node-${index % nodes}`,
+      containers: [{ name: 'main', image: 'example.test/app:1' }],
+    },
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+    },
+  };
+}
 
 /** Of five, one never allows an eviction. */
-const budget = (index: number): JsonObject => ({
-  apiVersion: 'policy/v1',
-  kind: 'PodDisruptionBudget',
-  metadata: { ...meta(`app-${index}`, spaceOf(index)), generation: 1 },
-  spec: { selector: { matchLabels: { app: `app-${index}` } }, minAvailable: replicas },
-  status: {
-    observedGeneration: 1,
-    currentHealthy: replicas,
-    desiredHealthy: index % 5 === 0 ? replicas : replicas - 1,
-    expectedPods: replicas,
-    disruptionsAllowed: index % 5 === 0 ? 0 : 1,
-  },
-});
+function budget(index: number): JsonObject {
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { ...meta(`app-${index}`, spaceOf(index)), generation: 1 },
+    spec: { selector: { matchLabels: { app: `app-${index}` } }, minAvailable: replicas },
+    status: {
+      observedGeneration: 1,
+      currentHealthy: replicas,
+      desiredHealthy: index % 5 === 0 ? replicas : replicas - 1,
+      expectedPods: replicas,
+      disruptionsAllowed: index % 5 === 0 ? 0 : 1,
+    },
+  };
+}
 
 const phases = ['Draining', 'Drained', 'Failed', 'Pending'];
 
-const maintenance = (index: number): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'Maintenance',
-  metadata: { ...meta(`kernel-node-${index * heldEvery}`), annotations: { 'drydock.dev/maintenance-plan': 'kernel' } },
-  spec: { nodeName: `node-${index * heldEvery}`, reason: 'kernel 6.18' },
-  status: { phase: phases[index % phases.length] ?? '', startTime: time, pods: { toEvict: 20, gone: 5 } },
-});
+function maintenance(index: number): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: {
+      ...meta(`kernel-node-${index * heldEvery}`),
+      annotations: { 'drydock.dev/maintenance-plan': 'kernel' },
+    },
+    spec: { nodeName: `node-${index * heldEvery}`, reason: 'kernel 6.18' },
+    status: {
+      phase: phases[index % phases.length] ?? '',
+      startTime: time,
+      pods: { toEvict: 20, gone: 5 },
+    },
+  };
+}
 
 /** So many minutes from now. */
-const hence = (minutes: number): string => new Date(Date.now() + 60_000 * minutes).toISOString();
+function hence(minutes: number): string {
+  return new Date(Date.now() + 60_000 * minutes).toISOString();
+}
 
-const plan = (): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenancePlan',
-  metadata: { ...meta('kernel'), generation: 1 },
-  spec: { nodeSelector: { matchLabels: { 'karpenter.sh/nodepool': 'pool-0' } }, work: { none: {} }, pace: { deadline: hence(240) } },
-  status: {
-    phase: 'Running',
-    observedGeneration: 1,
-    run: { id: '1', revision: 'r1', startTime: hence(-20) },
-    stages: [{ name: 'all', phase: 'Running', selected: 625, done: 60 }],
-    forecast: {
-      runID: '1',
-      specHash: 'abc',
-      takenAt: hence(-5),
-      rehearsedAt: hence(-4),
-      finishes: true,
-      endTime: hence(180),
-      latestEndTime: hence(210),
-      firstEndTime: hence(160),
-      nodes: 565,
-      windows: 1,
-      podsMoved: 11_300,
-      podsMovedAgain: 40,
-      blockedNodes: 1,
-      blocked: [{ node: 'node-8', message: 'budget space-0/app-0 allows no eviction' }],
-      lowest: [{ workload: 'space-0/app-40', ready: 45, replicas: 50 }],
+function plan(): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenancePlan',
+    metadata: { ...meta('kernel'), generation: 1 },
+    spec: {
+      nodeSelector: { matchLabels: { 'karpenter.sh/nodepool': 'pool-0' } },
+      work: { none: {} },
+      pace: { deadline: hence(240) },
     },
-    nodes: { selected: 625, due: 500, blocked: 2, inFlight: 60, done: 60, failed: 3, skipped: 0, unavailable: 60, progress: '60/625' },
-  },
-});
+    status: {
+      phase: 'Running',
+      observedGeneration: 1,
+      run: { id: '1', revision: 'r1', startTime: hence(-20) },
+      stages: [{ name: 'all', phase: 'Running', selected: 625, done: 60 }],
+      forecast: {
+        runID: '1',
+        specHash: 'abc',
+        takenAt: hence(-5),
+        rehearsedAt: hence(-4),
+        finishes: true,
+        endTime: hence(180),
+        latestEndTime: hence(210),
+        firstEndTime: hence(160),
+        nodes: 565,
+        windows: 1,
+        podsMoved: 11_300,
+        podsMovedAgain: 40,
+        blockedNodes: 1,
+        blocked: [{ node: 'node-8', message: 'budget space-0/app-0 allows no eviction' }],
+        lowest: [{ workload: 'space-0/app-40', ready: 45, replicas: 50 }],
+      },
+      nodes: {
+        selected: 625,
+        due: 500,
+        blocked: 2,
+        inFlight: 60,
+        done: 60,
+        failed: 3,
+        skipped: 0,
+        unavailable: 60,
+        progress: '60/625',
+      },
+    },
+  };
+}
 
 function* everything(nodes: number, pods: number): Generator<JsonObject> {
   for (let index = 0; index < nodes; index += 1) yield node(index, index % 300 === 3);
@@ -115,8 +174,11 @@ function* everything(nodes: number, pods: number): Generator<JsonObject> {
   yield plan();
 }
 
-const crd = (name: string): JsonObject =>
-  parse(readFileSync(new URL(`../../deploy/crds/${name}.drydock.dev.yaml`, import.meta.url), 'utf8')) as JsonObject;
+function crd(name: string): JsonObject {
+  return parse(
+    readFileSync(new URL(`../../deploy/crds/${name}.drydock.dev.yaml`, import.meta.url), 'utf8'),
+  ) as JsonObject;
+}
 
 export type Fleet = {
   readonly cluster: EmbeddedCluster;
@@ -130,23 +192,27 @@ export type Fleet = {
 const beatsEachSecond = 20;
 
 /** Makes one of that size. */
-export const makeFleet = (nodes: number, pods: number): Fleet => {
+export function makeFleet(nodes: number, pods: number): Fleet {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
   load(cluster.registry, [crd('maintenances'), crd('maintenanceplans')]);
   load(cluster.registry, everything(nodes, pods));
-  const setReady = (index: number, isReady: boolean): void => void load(cluster.registry, [pod(index, nodes, isReady)]);
-  const setCordoned = (index: number, isCordoned: boolean): void => void load(cluster.registry, [node(index, isCordoned)]);
+  const setReady = (index: number, isReady: boolean): void =>
+    void load(cluster.registry, [pod(index, nodes, isReady)]);
+  const setCordoned = (index: number, isCordoned: boolean): void =>
+    void load(cluster.registry, [node(index, isCordoned)]);
   const change: Fleet['change'] = (podsEachSecond, nodesEachSecond) => {
     const owed = { pods: 0, nodes: 0, at: 0 };
     const beat = (): void => {
       owed.pods += podsEachSecond / beatsEachSecond;
       owed.nodes += nodesEachSecond / beatsEachSecond;
       // A large prime: what changes is spread over the whole cluster.
-      for (; owed.pods >= 1; owed.pods -= 1, owed.at += 1) setReady((owed.at * 7919) % pods, owed.at % 3 !== 0);
-      for (; owed.nodes >= 1; owed.nodes -= 1, owed.at += 1) setCordoned((owed.at * 7919) % nodes, owed.at % 2 === 0);
+      for (; owed.pods >= 1; owed.pods -= 1, owed.at += 1)
+        setReady((owed.at * 7919) % pods, owed.at % 3 !== 0);
+      for (; owed.nodes >= 1; owed.nodes -= 1, owed.at += 1)
+        setCordoned((owed.at * 7919) % nodes, owed.at % 2 === 0);
     };
     const timer = setInterval(beat, 1000 / beatsEachSecond);
     return () => clearInterval(timer);
   };
   return { cluster, setReady, setCordoned, change };
-};
+}

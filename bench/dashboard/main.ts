@@ -8,10 +8,22 @@ import { launch } from '../../test/browser/browser.ts';
 import { argumentsOf, count, positive } from '../arguments.ts';
 import { makeFleet } from './fleet.ts';
 
-/** How the dashboard's page does in a real Chromium with a large cluster that changes: `npm run bench:dashboard -- [--nodes N] [--pods N] …`. */
+/**
+ * How the dashboard's page does in a real Chromium with a large cluster that changes: `npm run
+ * bench:dashboard -- [--nodes N] [--pods N] …`.
+ */
 
 const text = { type: 'string' } as const;
-const { values } = argumentsOf({ options: { nodes: text, pods: text, changes: text, 'node-changes': text, seconds: text, picture: text } });
+const { values } = argumentsOf({
+  options: {
+    nodes: text,
+    pods: text,
+    changes: text,
+    'node-changes': text,
+    seconds: text,
+    picture: text,
+  },
+});
 const nodes = count('--nodes', values.nodes, 5000);
 const pods = count('--pods', values.pods, 100_000);
 const changes = count('--changes', values.changes, 200);
@@ -22,7 +34,10 @@ const maxFirstPictureMs = 1500;
 const frameMs = 1000 / 60;
 const maxHeapMb = 150;
 
-/** Runs in the page before anything else: when every node is painted for the first time, tasks that are too long for a frame, and frames. */
+/**
+ * Runs in the page before anything else: when every node is painted for the first time, tasks that
+ * are too long for a frame, and frames.
+ */
 const watch = `(() => {
   globalThis.bench = { painted: 0, long: [], frames: 0, isCounting: false };
   new PerformanceObserver(list => bench.long.push(...list.getEntries().map(({ duration }) => duration))).observe({ entryTypes: ['longtask'] });
@@ -34,28 +49,32 @@ const watch = `(() => {
 })()`;
 
 /** What the page has used of the main thread so far, in seconds, by kind of work. */
-const readMetrics = async (session: CDPSession): Promise<ReadonlyMap<string, number>> => {
+async function readMetrics(session: CDPSession): Promise<ReadonlyMap<string, number>> {
   const { metrics } = await session.send('Performance.getMetrics');
   return new Map(metrics.map(({ name, value }) => [name, value]));
-};
+}
 
-const heapMb = async (session: CDPSession): Promise<number> => {
+async function heapMb(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   const { usedSize } = await session.send('Runtime.getHeapUsage');
   return usedSize / 1e6;
-};
+}
 
-const told = (what: string, value: string): void => console.log(`${what.padEnd(58)} ${value}`);
+function told(what: string, value: string): void {
+  console.log(`${what.padEnd(58)} ${value}`);
+}
 
 const failures: string[] = [];
-const bounded = (what: string, value: number, most: number, unit: string): void => {
+function bounded(what: string, value: number, most: number, unit: string): void {
   told(what, `${value.toFixed(value < 10 ? 2 : 0)} ${unit} (at most ${most})`);
   if (value > most) failures.push(what);
-};
+}
 
-const numbersOf = (page: Page, expression: string): Promise<readonly number[]> => page.evaluate<number[]>(expression);
+function numbersOf(page: Page, expression: string): Promise<readonly number[]> {
+  return page.evaluate<number[]>(expression);
+}
 
-const firstPicture = async (page: Page, url: string): Promise<void> => {
+async function firstPicture(page: Page, url: string): Promise<void> {
   const times: number[] = [];
   for (let run = 0; run < 3; run += 1) {
     await page.goto('about:blank');
@@ -65,9 +84,9 @@ const firstPicture = async (page: Page, url: string): Promise<void> => {
   }
   told('first picture, each of three loads', times.map(ms => `${ms.toFixed(0)} ms`).join(', '));
   bounded('first picture, the slowest', Math.max(...times), maxFirstPictureMs, 'ms');
-};
+}
 
-const steadyWork = async (page: Page): Promise<void> => {
+async function steadyWork(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
   await sleep(3000);
@@ -76,13 +95,18 @@ const steadyWork = async (page: Page): Promise<void> => {
   let highest = 0;
   for (let second = 0; second < seconds; second += 1) {
     await sleep(1000);
-    highest = Math.max(highest, ...(await numbersOf(page, '[performance.memory.usedJSHeapSize / 1e6]')));
+    highest = Math.max(
+      highest,
+      ...(await numbersOf(page, '[performance.memory.usedJSHeapSize / 1e6]')),
+    );
   }
   const after = await readMetrics(session);
   const spent = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0);
   const passed = spent('Timestamp');
   const ms = (name: string): number => (spent(name) / passed) * 1000;
-  const parts = ['ScriptDuration', 'RecalcStyleDuration', 'LayoutDuration'].map(name => `${name} ${ms(name).toFixed(0)} ms`);
+  const parts = ['ScriptDuration', 'RecalcStyleDuration', 'LayoutDuration'].map(
+    name => `${name} ${ms(name).toFixed(0)} ms`,
+  );
   told('main thread in a second', `${ms('TaskDuration').toFixed(0)} ms: ${parts.join(', ')}`);
   bounded('the same in frames of a sixtieth', ms('TaskDuration') / frameMs, 60, 'frames');
   const long = await numbersOf(page, 'bench.long');
@@ -92,7 +116,7 @@ const steadyWork = async (page: Page): Promise<void> => {
   );
   bounded('JS heap, the highest seen', highest, maxHeapMb, 'MB');
   told('JS heap after a collection', `${(await heapMb(session)).toFixed(0)} MB`);
-};
+}
 
 const fleet = makeFleet(nodes, pods);
 await using opened = new AsyncDisposableStack();
@@ -106,12 +130,21 @@ const common = {
   defects: new PanicHandler({ log: silentLog }),
 };
 const watcher = inProcess(fleet.cluster, { userAgent: 'bench' });
-const dashboard = opened.adopt(await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }), it => it.close());
+const dashboard = opened.adopt(
+  await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }),
+  it => it.close(),
+);
 await sleep(3000);
 const scene = await (await fetch(`${dashboard.url}api/scene`)).text();
-told(`${nodes} nodes and ${pods} pods: the first document`, `${(scene.length / 1e6).toFixed(2)} MB`);
+told(
+  `${nodes} nodes and ${pods} pods: the first document`,
+  `${(scene.length / 1e6).toFixed(2)} MB`,
+);
 const browser = opened.adopt(await launch(), it => it.close());
-const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, bypassCSP: true });
+const context = await browser.newContext({
+  viewport: { width: 1360, height: 860 },
+  bypassCSP: true,
+});
 await context.addInitScript({ content: watch });
 const page = await context.newPage();
 opened.defer(fleet.change(changes, nodeChanges));

@@ -18,26 +18,53 @@ export type PlanScenario = {
   readonly spec: Partial<MaintenancePlanSpec>;
 };
 
-export const podsIn = ({ deployments, replicas, never }: PlanScenario): number => deployments * replicas + (never === true ? 3 : 0);
+export function podsIn({ deployments, replicas, never }: PlanScenario): number {
+  return deployments * replicas + (never === true ? 3 : 0);
+}
 
-export const workloadsOf = ({ deployments, replicas, maxUnavailable, never }: PlanScenario, namespace: string): readonly Manifest[] => [
-  ...Array.from({ length: deployments }, (_, index) => `app-${index + 1}`).flatMap(app => [
-    budget(app, { namespace, maxUnavailable }),
-    deployment(app, { namespace, replicas }),
-  ]),
-  ...(never === true ? [budget('strict', { namespace, minAvailable: 3 }), deployment('strict', { namespace, replicas: 3 })] : []),
-];
+export function workloadsOf(
+  { deployments, replicas, maxUnavailable, never }: PlanScenario,
+  namespace: string,
+): readonly Manifest[] {
+  return [
+    ...Array.from({ length: deployments }, (_, index) => `app-${index + 1}`).flatMap(app => [
+      budget(app, { namespace, maxUnavailable }),
+      deployment(app, { namespace, replicas }),
+    ]),
+    ...(never === true
+      ? [
+          budget('strict', { namespace, minAvailable: 3 }),
+          deployment('strict', { namespace, replicas: 3 }),
+        ]
+      : []),
+  ];
+}
 
 const common = { targets: 6, spares: 3, deployments: 3, replicas: 6, maxUnavailable: 1 } as const;
-const hook = (name: string, at: 'BeforeNode' | 'AfterNode'): NonNullable<MaintenancePlanSpec['hooks']>[number] => ({
-  name,
-  at,
-  job: { podSpec: { containers: [{ name: 'up', image: 'example.test/hook:1' }] } },
-});
+function hook(
+  name: string,
+  at: 'BeforeNode' | 'AfterNode',
+): NonNullable<MaintenancePlanSpec['hooks']>[number] {
+  return {
+    name,
+    at,
+    job: { podSpec: { containers: [{ name: 'up', image: 'example.test/hook:1' }] } },
+  };
+}
 
 export const planScenarios: readonly PlanScenario[] = [
-  { name: 'one by one', what: '6 nodes, 3 Deployments × 6, maxUnavailable 1', ...common, spec: { concurrency: { maxInFlight: 1 } } },
-  { name: 'two at once', what: 'the same, two nodes at once', ...common, spec: { concurrency: { maxInFlight: 2 } } },
+  {
+    name: 'one by one',
+    what: '6 nodes, 3 Deployments × 6, maxUnavailable 1',
+    ...common,
+    spec: { concurrency: { maxInFlight: 1 } },
+  },
+  {
+    name: 'two at once',
+    what: 'the same, two nodes at once',
+    ...common,
+    spec: { concurrency: { maxInFlight: 2 } },
+  },
   {
     name: 'a quarter',
     what: '12 nodes, 25 % at once, 6 Deployments × 12, maxUnavailable 25 %',
@@ -54,7 +81,10 @@ export const planScenarios: readonly PlanScenario[] = [
     ...common,
     targets: 9,
     spec: {
-      concurrency: { maxInFlight: 3, perTopology: [{ key: 'topology.kubernetes.io/zone', maxDomains: 1 }] },
+      concurrency: {
+        maxInFlight: 3,
+        perTopology: [{ key: 'topology.kubernetes.io/zone', maxDomains: 1 }],
+      },
       order: { by: ['Zone', 'Name'] },
     },
   },
@@ -62,7 +92,10 @@ export const planScenarios: readonly PlanScenario[] = [
     name: 'canary',
     what: 'one node first, then 5 s of soaking, then two at once',
     ...common,
-    spec: { stages: [{ name: 'canary', limit: 1, soakSeconds: 5 }], concurrency: { maxInFlight: 2 } },
+    spec: {
+      stages: [{ name: 'canary', limit: 1, soakSeconds: 5 }],
+      concurrency: { maxInFlight: 2 },
+    },
   },
   {
     name: 'soak',
@@ -80,7 +113,10 @@ export const planScenarios: readonly PlanScenario[] = [
     name: 'hooks',
     what: 'two at once, with a hook before and after each node',
     ...common,
-    spec: { hooks: [hook('before', 'BeforeNode'), hook('after', 'AfterNode')], concurrency: { maxInFlight: 2 } },
+    spec: {
+      hooks: [hook('before', 'BeforeNode'), hook('after', 'AfterNode')],
+      concurrency: { maxInFlight: 2 },
+    },
   },
   {
     name: 'never',

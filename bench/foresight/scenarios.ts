@@ -1,4 +1,10 @@
-import { budget, deployment, type Manifest, pod, statefulSet } from '../../test/control-plane/objects/manifests.ts';
+import {
+  budget,
+  deployment,
+  type Manifest,
+  pod,
+  statefulSet,
+} from '../../test/control-plane/objects/manifests.ts';
 
 /** One situation that is first rehearsed and then played. */
 export type Scenario = {
@@ -13,7 +19,9 @@ export type Scenario = {
   /** The workloads and budgets, and how many pods they have together. `nodes` are the targets. */
   readonly furnish: (namespace: string, nodes: readonly string[]) => readonly Manifest[];
   readonly pods: number;
-  /** Pods without owner and local data are no obstacle; they are where the scenario is about them. */
+  /**
+   * Pods without owner and local data are no obstacle; they are where the scenario is about them.
+   */
   readonly careful?: true;
   /** Every pod has been restarted before, so that its cluster has seen how long it takes to end. */
   readonly restarted?: true;
@@ -21,35 +29,52 @@ export type Scenario = {
 
 type Options = Parameters<typeof deployment>[1];
 
-const guarded = (
+function guarded(
   namespace: string,
   app: string,
   replicas: number,
   bound: Parameters<typeof budget>[1],
   options: Options = {},
-): readonly Manifest[] => [budget(app, { namespace, ...bound }), deployment(app, { namespace, replicas, ...options })];
+): readonly Manifest[] {
+  return [
+    budget(app, { namespace, ...bound }),
+    deployment(app, { namespace, replicas, ...options }),
+  ];
+}
 
-const times = (count: number, make: (app: string) => readonly Manifest[]): readonly Manifest[] =>
-  Array.from({ length: count }, (_, index) => make(`app-${index + 1}`)).flat();
+function times(count: number, make: (app: string) => readonly Manifest[]): readonly Manifest[] {
+  return Array.from({ length: count }, (_, index) => make(`app-${index + 1}`)).flat();
+}
 
-const localVolume = (namespace: string, node: string): readonly Manifest[] => {
-  const terms = [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] }];
+function localVolume(namespace: string, node: string): readonly Manifest[] {
+  const terms = [
+    { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
+  ];
   const common = { accessModes: ['ReadWriteOnce'], storageClassName: '' };
   return [
     {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
       metadata: { name: `disk-${namespace}` },
-      spec: { ...common, capacity: { storage: '1Gi' }, local: { path: '/data' }, nodeAffinity: { required: { nodeSelectorTerms: terms } } },
+      spec: {
+        ...common,
+        capacity: { storage: '1Gi' },
+        local: { path: '/data' },
+        nodeAffinity: { required: { nodeSelectorTerms: terms } },
+      },
     },
     {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: { name: 'disk', namespace },
-      spec: { ...common, volumeName: `disk-${namespace}`, resources: { requests: { storage: '1Gi' } } },
+      spec: {
+        ...common,
+        volumeName: `disk-${namespace}`,
+        resources: { requests: { storage: '1Gi' } },
+      },
     },
   ];
-};
+}
 
 export const scenarios: readonly Scenario[] = [
   {
@@ -82,7 +107,14 @@ export const scenarios: readonly Scenario[] = [
     targets: 1,
     spares: 3,
     pods: 8,
-    furnish: namespace => guarded(namespace, 'web', 8, { maxUnavailable: 2 }, { annotations: { 'drydock.test/ready-after': '4s' } }),
+    furnish: namespace =>
+      guarded(
+        namespace,
+        'web',
+        8,
+        { maxUnavailable: 2 },
+        { annotations: { 'drydock.test/ready-after': '4s' } },
+      ),
   },
   {
     name: 'slow end',
@@ -90,7 +122,14 @@ export const scenarios: readonly Scenario[] = [
     targets: 1,
     spares: 3,
     pods: 6,
-    furnish: namespace => guarded(namespace, 'web', 6, { maxUnavailable: 1 }, { annotations: { 'drydock.test/gone-after': '5s' } }),
+    furnish: namespace =>
+      guarded(
+        namespace,
+        'web',
+        6,
+        { maxUnavailable: 1 },
+        { annotations: { 'drydock.test/gone-after': '5s' } },
+      ),
   },
   {
     name: 'slow end, seen',
@@ -101,7 +140,11 @@ export const scenarios: readonly Scenario[] = [
     restarted: true,
     furnish: namespace => [
       budget('db', { namespace, maxUnavailable: 1 }),
-      statefulSet('db', { namespace, replicas: 5, annotations: { 'drydock.test/gone-after': '5s' } }),
+      statefulSet('db', {
+        namespace,
+        replicas: 5,
+        annotations: { 'drydock.test/gone-after': '5s' },
+      }),
     ],
   },
   {
@@ -110,7 +153,10 @@ export const scenarios: readonly Scenario[] = [
     targets: 1,
     spares: 3,
     pods: 5,
-    furnish: namespace => [budget('db', { namespace, maxUnavailable: 1 }), statefulSet('db', { namespace, replicas: 5 })],
+    furnish: namespace => [
+      budget('db', { namespace, maxUnavailable: 1 }),
+      statefulSet('db', { namespace, replicas: 5 }),
+    ],
   },
   {
     name: 'never',
@@ -118,7 +164,10 @@ export const scenarios: readonly Scenario[] = [
     targets: 1,
     spares: 3,
     pods: 13,
-    furnish: namespace => [...guarded(namespace, 'strict', 3, { minAvailable: 3 }), deployment('web', { namespace, replicas: 10 })],
+    furnish: namespace => [
+      ...guarded(namespace, 'strict', 3, { minAvailable: 3 }),
+      deployment('web', { namespace, replicas: 10 }),
+    ],
   },
   {
     name: 'two budgets',
@@ -148,7 +197,10 @@ export const scenarios: readonly Scenario[] = [
     spares: 3,
     pods: 5,
     careful: true,
-    furnish: namespace => [pod('bare', { namespace }), deployment('web', { namespace, replicas: 4 })],
+    furnish: namespace => [
+      pod('bare', { namespace }),
+      deployment('web', { namespace, replicas: 4 }),
+    ],
   },
   {
     name: 'local data',
@@ -157,7 +209,10 @@ export const scenarios: readonly Scenario[] = [
     spares: 3,
     pods: 6,
     careful: true,
-    furnish: namespace => [deployment('cache', { namespace, replicas: 2, localData: true }), deployment('web', { namespace, replicas: 4 })],
+    furnish: namespace => [
+      deployment('cache', { namespace, replicas: 2, localData: true }),
+      deployment('web', { namespace, replicas: 4 }),
+    ],
   },
   {
     name: 'tied volume',

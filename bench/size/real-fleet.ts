@@ -8,8 +8,14 @@ const podsOfApp = 90;
 /** The controllers of a control plane on two cores make some hundred pods a second. */
 const patience = { deadlineMs: 600_000, everyMs: 2000 };
 
-/** The same fleet on a real control plane: kwok's nodes, and Deployments whose pods the real controllers and the real scheduler make. Resolves when all are Ready. */
-export const makeRealFleet = async (api: Api, { nodes, podsEach, namespaces }: Fleet): Promise<void> => {
+/**
+ * The same fleet on a real control plane: kwok's nodes, and Deployments whose pods the real
+ * controllers and the real scheduler make. Resolves when all are Ready.
+ */
+export async function makeRealFleet(
+  api: Api,
+  { nodes, podsEach, namespaces }: Fleet,
+): Promise<void> {
   const names = Array.from({ length: nodes }, (_, index) => nodeName(index));
   await createAll(
     api,
@@ -30,5 +36,10 @@ export const makeRealFleet = async (api: Api, { nodes, podsEach, namespaces }: F
     ]),
   );
   for (const space of spaces)
-    await podsReady(api, space, podsOfApp * apps.filter(({ options }) => options.namespace === space).length, patience);
-};
+    await podsReady(
+      api,
+      space,
+      podsOfApp * apps.filter(({ options }) => options.namespace === space).length,
+      patience,
+    );
+}

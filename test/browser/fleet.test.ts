@@ -26,7 +26,14 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     const watcher = inProcess(fleet.cluster, { userAgent: 'test' });
     const kinds = { adapters: [maintenance('medik8s-leases')], plans: planAdapter };
     const defects = new PanicHandler({ log: silentLog });
-    const at = { cluster: 'large', port: 0, clock: systemClock, log: silentLog, defects, access: { kind: 'read-only' } } as const;
+    const at = {
+      cluster: 'large',
+      port: 0,
+      clock: systemClock,
+      log: silentLog,
+      defects,
+      access: { kind: 'read-only' },
+    } as const;
     dashboard = await startDashboard({ watcher, ...kinds, ...at });
     browser = await launch();
     page = await newPage(browser, complaints);
@@ -41,7 +48,11 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     of.waitForFunction(count => document.querySelectorAll('.cells .cell').length === count, nodes);
 
   const groups = (): Promise<readonly string[]> =>
-    page.locator('.fleet-group').evaluateAll(all => all.map(group => (group instanceof HTMLElement ? (group.dataset['group'] ?? '') : '')));
+    page
+      .locator('.fleet-group')
+      .evaluateAll(all =>
+        all.map(group => (group instanceof HTMLElement ? (group.dataset['group'] ?? '') : '')),
+      );
 
   const statesIn = (group: string): Promise<readonly string[]> =>
     page
@@ -52,9 +63,22 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     await page.goto(dashboard.url);
     await page.locator('.badge', { hasText: 'read-only' }).waitFor();
     await allCells(page);
-    assert.deepEqual([await page.locator('.pod:not(.sample)').count(), await page.locator('.node').count()], [0, 0]);
+    assert.deepEqual(
+      [await page.locator('.pod:not(.sample)').count(), await page.locator('.node').count()],
+      [0, 0],
+    );
     const states = await statesIn((await groups())[0] ?? '');
-    const order = ['blocked', 'failed', 'waiting', 'draining', 'held', 'returning', 'unready', 'cordoned', 'service'];
+    const order = [
+      'blocked',
+      'failed',
+      'waiting',
+      'draining',
+      'held',
+      'returning',
+      'unready',
+      'cordoned',
+      'service',
+    ];
     assert.deepEqual(
       states,
       states.toSorted((one, other) => order.indexOf(one) - order.indexOf(other)),
@@ -71,14 +95,21 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     await page.waitForFunction(() => document.querySelectorAll('.cells .cell').length === 1);
     await page.locator('#node-node-777').click();
     await page.locator('.pod-list caption', { hasText: '10 pods' }).waitFor();
-    await page.locator('.fleet-told', { hasText: 'node-777 In service' }).filter({ hasText: '10 ready' }).waitFor();
+    await page
+      .locator('.fleet-told', { hasText: 'node-777 In service' })
+      .filter({ hasText: '10 ready' })
+      .waitFor();
     assert.equal(await page.locator('.cell[aria-current]').getAttribute('data-node'), 'node-777');
     fleet.setReady(777, false);
     await page.locator('.pod-list td', { hasText: 'starting' }).waitFor();
     await page.locator('.fleet-told', { hasText: '1 starting, 9 ready' }).waitFor();
     await page.getByRole('button', { name: 'Preview a drain…' }).click();
     await page.locator('.prospect', { hasText: 'pods will be evicted' }).waitFor();
-    assert.equal(await page.getByRole('button', { name: 'Start maintenance' }).count(), 0, 'looking only');
+    assert.equal(
+      await page.getByRole('button', { name: 'Start maintenance' }).count(),
+      0,
+      'looking only',
+    );
     await page.keyboard.press('Escape');
     await page.locator('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Escape');
@@ -102,9 +133,15 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     assert.notEqual(await at('ArrowDown'), right);
     assert.deepEqual([await at('ArrowUp'), await at('ArrowLeft')], [right, first]);
     const [one = '', next = ''] = [await at('End'), await at('ArrowRight')].map(id => `#${id}`);
-    const isLastOf = (id: string): Promise<boolean> => page.locator(id).evaluate(cell => cell.nextElementSibling === null);
-    const isFirstOf = (id: string): Promise<boolean> => page.locator(id).evaluate(cell => cell.previousElementSibling === null);
-    assert.deepEqual([await isLastOf(one), one === next || (await isFirstOf(next))], [true, true], 'over the edge is the next group');
+    const isLastOf = (id: string): Promise<boolean> =>
+      page.locator(id).evaluate(cell => cell.nextElementSibling === null);
+    const isFirstOf = (id: string): Promise<boolean> =>
+      page.locator(id).evaluate(cell => cell.previousElementSibling === null);
+    assert.deepEqual(
+      [await isLastOf(one), one === next || (await isFirstOf(next))],
+      [true, true],
+      'over the edge is the next group',
+    );
     const beside = next.slice(1);
     await page.keyboard.press('Enter');
     await page.locator('.details').waitFor();
@@ -143,26 +180,50 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
   });
 
   test('what was foretold of a plan stands beside what has happened, and workloads at their lowest', async () => {
-    const card = page.locator('.card.plan', { has: page.getByRole('heading', { name: 'kernel', exact: true }) });
-    await card.getByRole('img', { name: /^Nodes done from .*: 60 of 625, forecast to end at .*, deadline / }).waitFor();
+    const card = page.locator('.card.plan', {
+      has: page.getByRole('heading', { name: 'kernel', exact: true }),
+    });
     await card
-      .getByText(/^Forecast of .*: the plan ends at .*, 20 min later than first forecast; 9 of 10 simulated runs end by .*\.$/)
+      .getByRole('img', {
+        name: /^Nodes done from .*: 60 of 625, forecast to end at .*, deadline /,
+      })
       .waitFor();
-    await card.getByText('11,300 pods moved, 40 of them again; lowest availability: space-0/app-40, 45 of 50 ready.').waitFor();
+    await card
+      .getByText(
+        /^Forecast of .*: the plan ends at .*, 20 min later than first forecast; 9 of 10 simulated runs end by .*\.$/,
+      )
+      .waitFor();
+    await card
+      .getByText(
+        '11,300 pods moved, 40 of them again; lowest availability: space-0/app-40, 45 of 50 ready.',
+      )
+      .waitFor();
     await card.getByText('budget space-0/app-0 allows no eviction').waitFor();
     assert.deepEqual(
-      await card.locator('svg polyline, svg polygon, svg line').evaluateAll(all => all.map(one => one.getAttribute('class'))),
+      await card
+        .locator('svg polyline, svg polygon, svg line')
+        .evaluateAll(all => all.map(one => one.getAttribute('class'))),
       ['likely', 'all', 'none', 'deadline', 'first-end', 'now', 'foretold', 'unseen', 'seen'],
     );
     fleet.setReady(120, false);
-    await page.locator('.low.under', { hasText: 'space-2/app-2' }).filter({ hasText: '49 of 50 now' }).waitFor();
+    await page
+      .locator('.low.under', { hasText: 'space-2/app-2' })
+      .filter({ hasText: '49 of 50 now' })
+      .waitFor();
     fleet.setReady(120, true);
-    await page.locator('.low:not(.under)', { hasText: 'space-2/app-2' }).filter({ hasText: '50 of 50 now' }).waitFor();
+    await page
+      .locator('.low:not(.under)', { hasText: 'space-2/app-2' })
+      .filter({ hasText: '50 of 50 now' })
+      .waitFor();
     await isSound(page, 'with a forecast');
   });
 
   test('a phone scrolls in one direction only, and its cells are large enough for a finger', async () => {
-    const small = await newPage(browser, complaints, { viewport: phone, hasTouch: true, isMobile: true });
+    const small = await newPage(browser, complaints, {
+      viewport: phone,
+      hasTouch: true,
+      isMobile: true,
+    });
     await small.goto(dashboard.url);
     await allCells(small);
     await isSound(small, 'on a phone');

@@ -12,7 +12,11 @@ export const patience = 20_000;
 type PageOptions = Parameters<Browser['newPage']>[0];
 
 /** A page whose errors are kept, of the size of a desktop unless something else is given. */
-export const newPage = async (browser: Browser, complaints: string[], options: PageOptions = {}): Promise<Page> => {
+export async function newPage(
+  browser: Browser,
+  complaints: string[],
+  options: PageOptions = {},
+): Promise<Page> {
   const page = await browser.newPage({ viewport: desktop, colorScheme: 'light', ...options });
   page.setDefaultTimeout(patience);
   // The page's own policy would refuse any other way.
@@ -22,16 +26,26 @@ export const newPage = async (browser: Browser, complaints: string[], options: P
     if (message.type() === 'error') complaints.push(message.text());
   });
   return page;
-};
+}
 
 /** Everything that a page of any size and colour has to be. */
-export const isSound = async (of: Page, what: string): Promise<void> => {
-  assert.deepEqual([await of.evaluate(nameless), await of.evaluate(faint), await of.evaluate(sideways)], [[], [], 0], what);
+export async function isSound(of: Page, what: string): Promise<void> {
+  assert.deepEqual(
+    [await of.evaluate(nameless), await of.evaluate(faint), await of.evaluate(sideways)],
+    [[], [], 0],
+    what,
+  );
   assert.deepEqual(await of.evaluate(violations), [], what);
-};
+}
 
-/** Presses a key until the focus is where it should be; on the way it can be seen at every place. */
-export const pressUntil = async (page: Page, key: string, isThere: (at: ReturnType<typeof focus>) => boolean): Promise<void> => {
+/**
+ * Presses a key until the focus is where it should be; on the way it can be seen at every place.
+ */
+export async function pressUntil(
+  page: Page,
+  key: string,
+  isThere: (at: ReturnType<typeof focus>) => boolean,
+): Promise<void> {
   for (let presses = 0; presses < 60; presses += 1) {
     await page.keyboard.press(key);
     const at = await page.evaluate(focus);
@@ -39,4 +53,4 @@ export const pressUntil = async (page: Page, key: string, isThere: (at: ReturnTy
     if (isThere(at)) return;
   }
   assert.fail('it cannot be reached with the keyboard');
-};
+}

@@ -14,13 +14,14 @@ import type { ControlPlane } from '../control-plane/types.ts';
 import { withEmptyKinds } from './empty-kinds.ts';
 
 /**
- * Kubernetes' own scheduler and controllers, and kwok, on the embedded API server, whose own controllers are not started: the scenarios of the
- * conformance tier, compared with a whole real control plane.
+ * Kubernetes' own scheduler and controllers, and kwok, on the embedded API server, whose own
+ * controllers are not started: the scenarios of the conformance tier, compared with a whole real
+ * control plane.
  */
 
 const programs = ['kube-controller-manager', 'kube-scheduler', 'kwok'] as const;
 
-const startOnEmbedded = async (real: ControlPlane): Promise<Side & { close(): Promise<void> }> => {
+async function startOnEmbedded(real: ControlPlane): Promise<Side & { close(): Promise<void> }> {
   const binaries = await ensureBinaries();
   if (binaries.kind === 'left-out') throw new Error(binaries.why);
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
@@ -31,10 +32,21 @@ const startOnEmbedded = async (real: ControlPlane): Promise<Side & { close(): Pr
   const kubeconfig = writeKubeconfig(join(real.folder, 'embedded.kubeconfig'), 'admin', access);
   const ports = { etcdPort: 0, peerPort: 0, apiPort: 0 };
   const { release, controlplane, kwok, attend } = binaries;
-  const about = { folder: real.folder, minor: release.minor, controlplane, kwok, audit: false, aggregation: false, ...ports };
+  const about = {
+    folder: real.folder,
+    minor: release.minor,
+    controlplane,
+    kwok,
+    audit: false,
+    aggregation: false,
+    ...ports,
+  };
   const running: Running[] = programs.map(name => {
     const program = programOf({ ...about, flags, kubeconfigOf: () => kubeconfig }, name);
-    return start({ kind: 'attend', path: attend }, real.folder, { ...program, name: `embedded-${name}` });
+    return start({ kind: 'attend', path: attend }, real.folder, {
+      ...program,
+      name: `embedded-${name}`,
+    });
   });
   const side = await openSide(access);
   const close = async (): Promise<void> => {
@@ -42,18 +54,23 @@ const startOnEmbedded = async (real: ControlPlane): Promise<Side & { close(): Pr
     await serving.close();
   };
   return { ...side, close };
-};
+}
 
 /**
- * How often the scheduler has tried before its cache knew of a node, and whether the controller of volumes has seen a volume before its claim, is
- * chance on either side; and events.k8s.io is not served, so the scheduler records in the old way, which combines similar events.
+ * How often the scheduler has tried before its cache knew of a node, and whether the controller of
+ * volumes has seen a volume before its claim, is chance on either side; and events.k8s.io is not
+ * served, so the scheduler records in the old way, which combines similar events.
  */
 const chance: Leaving = { events: ['FailedScheduling', 'ProvisioningFailed'] };
 
 /** Scenarios in which the controllers race with themselves. */
 const races = new Map<string, Leaving>([
-  // The condition of the new set is lost when its write meets another one of the status; nothing writes it again.
-  ['recreation: all old pods go before the first new one comes', { courses: ['deployments'], final: ['deployments'] }],
+  // The condition of the new set is lost when its write meets another one of the status; nothing
+  // writes it again.
+  [
+    'recreation: all old pods go before the first new one comes',
+    { courses: ['deployments'], final: ['deployments'] },
+  ],
 ]);
 
 const sides = await startSides(startOnEmbedded);
@@ -71,7 +88,11 @@ describe("Kubernetes' own controllers live on the embedded API server as on a re
     for (const [index, one] of scenarios.entries()) {
       test(`${chapter}: ${one.name}`, async () => {
         if (sides.kind === 'started')
-          await sides.run(one, `${chapter.replaceAll(' ', '-')}-${index}`, leavingBoth(chance, races.get(one.name) ?? {}));
+          await sides.run(
+            one,
+            `${chapter.replaceAll(' ', '-')}-${index}`,
+            leavingBoth(chance, races.get(one.name) ?? {}),
+          );
       });
     }
   }

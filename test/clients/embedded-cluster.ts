@@ -1,7 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stored } from '@drydock/kube-sim';
-import { administrator, ClusterRuntime, createCluster, type RequestLog, serve } from '@drydock/kube-sim';
+import {
+  administrator,
+  ClusterRuntime,
+  createCluster,
+  type RequestLog,
+  serve,
+} from '@drydock/kube-sim';
 import { makeAuthority, makeServing } from '@drydock/operator/admission';
 import { systemClock } from '@drydock/utils';
 import { type Binaries, ensureBinaries } from '../control-plane/binaries.ts';
@@ -29,14 +35,22 @@ type Options = {
 };
 
 /** Starts it, or says why this machine has none of the programs. */
-export const startForClients = async ({
+export async function startForClients({
   isAlive = () => false,
-}: Options = {}): Promise<EmbeddedForClients | { readonly kind: 'left-out'; readonly why: string }> => {
+}: Options = {}): Promise<
+  EmbeddedForClients | { readonly kind: 'left-out'; readonly why: string }
+> {
   const binaries = await ensureBinaries();
   if (binaries.kind === 'left-out') return binaries;
   const cluster = createCluster({ clock: systemClock, random: Math.random });
   const pace = { startMs: 500, stopMs: 1000, spread: 0 };
-  const runtime = new ClusterRuntime({ registry: cluster.registry, clock: systemClock, pace, isAlive, record: 'events' });
+  const runtime = new ClusterRuntime({
+    registry: cluster.registry,
+    clock: systemClock,
+    pace,
+    isAlive,
+    record: 'events',
+  });
   runtime.start();
   const now = systemClock.now();
   const authority = await makeAuthority(now);
@@ -72,4 +86,4 @@ export const startForClients = async ({
       folder.remove();
     },
   };
-};
+}

@@ -21,12 +21,17 @@ import { furnish, furnishOlder } from './surroundings.ts';
 const started = await startControlPlane({ users: operatorUsers });
 const npms = await Promise.all([npmOf('10'), npmOf('latest')]);
 
-const whyNot = (): string | false => {
+function whyNot(): string | false {
   if (started.kind === 'left-out') return `control plane left out: ${started.why}`;
-  if (started.external) return 'it installs Drydock and takes it away: it needs a control plane of its own';
-  return existsSync(join(root, '.git')) ? false : 'documents left out: this is no clone that could be cloned';
-};
-const isThere = (npm: Npm | NoNpm): npm is Npm => 'version' in npm;
+  if (started.external)
+    return 'it installs Drydock and takes it away: it needs a control plane of its own';
+  return existsSync(join(root, '.git'))
+    ? false
+    : 'documents left out: this is no clone that could be cloned';
+}
+function isThere(npm: Npm | NoNpm): npm is Npm {
+  return 'version' in npm;
+}
 const controlPlane = started as ControlPlane;
 const skip = whyNot();
 
@@ -37,19 +42,24 @@ const runElsewhere = new Set(
   ),
 );
 
-const words = (line: string): string => line.trim().split(/\s+/).join(' ');
+function words(line: string): string {
+  return line.trim().split(/\s+/).join(' ');
+}
 
-/** Of a console the heads of tables are compared; what is below them differs from cluster to cluster. */
-const assertHeads = ({ text, place }: Block, stdout: string): void => {
+/**
+ * Of a console the heads of tables are compared; what is below them differs from cluster to
+ * cluster.
+ */
+function assertHeads({ text, place }: Block, stdout: string): void {
   const heads = typedIn(text).flatMap(({ printed }) => printed.slice(0, 1));
   for (const head of heads)
     assert.ok(
       stdout.split('\n').some(line => words(line) === words(head)),
       `${place}: ${head}\n${stdout}`,
     );
-};
+}
 
-const tryBlock = async (session: Session, block: Block): Promise<void> => {
+async function tryBlock(session: Session, block: Block): Promise<void> {
   if (block.use.kind === 'demo') {
     const { stdout } = await session.interrupt(block.text, /^Press Ctrl-C to stop/m);
     assert.match(stdout, /http:\/\/127\.0\.0\.1:\d+\//);
@@ -60,18 +70,22 @@ const tryBlock = async (session: Session, block: Block): Promise<void> => {
   if (/drydock install .*--apply/.test(block.text)) await removeWebhook(controlPlane.api);
   assert.equal(code, 0, `${block.place} ended with ${code}:\n${block.text}\n${stdout}${stderr}`);
   if (block.language === 'console') assertHeads(block, stdout);
-};
+}
 
-const tryDocument = async (session: Session, document: string): Promise<void> => {
+async function tryDocument(session: Session, document: string): Promise<void> {
   for (const block of blocksOf(document)) {
-    const isRun = block.use.kind === 'run' || block.use.kind === 'demo' || block.use.kind === 'input';
+    const isRun =
+      block.use.kind === 'run' || block.use.kind === 'demo' || block.use.kind === 'input';
     if (isRun && !runElsewhere.has(block.text)) await tryBlock(session, block);
   }
-};
+}
 
 describe('the commands of the documents', { skip, timeout: 600_000 }, () => {
   const sessions: Session[] = [];
-  const given: Record<string, string> = { TOKEN: 'token-of-the-tests', LEASES: 'leases-of-our-own' };
+  const given: Record<string, string> = {
+    TOKEN: 'token-of-the-tests',
+    LEASES: 'leases-of-our-own',
+  };
   before(async () => {
     const [port = 0] = await freePorts(1);
     given['INTAKE'] = `http://127.0.0.1:${port}/`;
@@ -84,7 +98,9 @@ describe('the commands of the documents', { skip, timeout: 600_000 }, () => {
 
   for (const npm of npms) {
     const lacks = isThere(npm) ? false : `npm left out: ${npm.why}`;
-    describe(`of the README, with npm ${isThere(npm) ? npm.version : 'of another version'}`, { skip: lacks }, () => {
+    describe(`of the README, with npm ${isThere(npm) ? npm.version : 'of another version'}`, {
+      skip: lacks,
+    }, () => {
       const { version } = npm as Npm;
       const crds = crdTexts(defaultGroups).join('---\n');
       let session: Session;
@@ -134,19 +150,26 @@ describe('the commands of the documents', { skip, timeout: 600_000 }, () => {
     });
   }
 
-  describe('of all others', { skip: npms.every(npm => !isThere(npm)) && 'npm left out: see above' }, () => {
+  describe('of all others', {
+    skip: npms.every(npm => !isThere(npm)) && 'npm left out: see above',
+  }, () => {
     const session = (): Session => sessions[0] as Session;
     before(async () => {
-      const { code, stderr } = await session().command('bin/drydock install --apply --without operator webhook');
+      const { code, stderr } = await session().command(
+        'bin/drydock install --apply --without operator webhook',
+      );
       assert.equal(code, 0, stderr);
       await furnishOlder(controlPlane);
       const file = join(session().folder, 'token');
       writeFileSync(file, given['TOKEN'] ?? '');
       const address = new URL(given['INTAKE'] ?? '').host;
-      await operatorsOn(controlPlane)({ flags: [`--event-intake-bind-address=${address}`, `--event-intake-token-file=${file}`] });
+      await operatorsOn(controlPlane)({
+        flags: [`--event-intake-bind-address=${address}`, `--event-intake-token-file=${file}`],
+      });
       const maintenance = blocksOf('docs/maintenance.md').find(({ use }) => use.kind === 'input');
       writeFileSync(join(session().folder, 'maintenance.yaml'), maintenance?.text ?? '');
     });
-    for (const document of documents.slice(1)) test(document, () => tryDocument(session(), document));
+    for (const document of documents.slice(1))
+      test(document, () => tryDocument(session(), document));
   });
 });

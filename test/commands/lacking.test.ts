@@ -12,12 +12,26 @@ import { drydock, main } from '../operator/harness/shipped.ts';
 const people = { nobody: [], viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ users: people });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it needs a cluster without Drydock');
+const skip =
+  leftOut ||
+  (started.kind === 'started' && started.external && 'it needs a cluster without Drydock');
 const controlPlane = started as ControlPlane;
 
-const all = ['drain n1', 'cordon n1', 'uncordon n1', 'maintain n1', 'release n1', 'status', 'why n1', 'windows', 'rehearse n1'];
+const all = [
+  'drain n1',
+  'cordon n1',
+  'uncordon n1',
+  'maintain n1',
+  'release n1',
+  'status',
+  'why n1',
+  'windows',
+  'rehearse n1',
+];
 const kubectls = ['drain', 'cordon', 'uncordon'];
-const nameOf = (command: string): string => command.split(' ')[0] ?? '';
+function nameOf(command: string): string {
+  return command.split(' ')[0] ?? '';
+}
 
 describe('a command where something is missing', { skip, timeout: 180_000 }, () => {
   const as = (user: string, command: string): Promise<Outcome> =>
@@ -27,10 +41,23 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
 
   test('no cluster is configured', async () => {
     const environment = { KUBECONFIG: '', HOME: '/there/is/none' };
-    for (const command of [...all, 'install --apply', 'snapshot /there/is/none', 'dashboard', 'operator', 'agent --node-name n1']) {
-      const { code, stdout, stderr } = await run(process.execPath, [main, ...command.split(' ')], { environment });
+    for (const command of [
+      ...all,
+      'install --apply',
+      'snapshot /there/is/none',
+      'dashboard',
+      'operator',
+      'agent --node-name n1',
+    ]) {
+      const { code, stdout, stderr } = await run(process.execPath, [main, ...command.split(' ')], {
+        environment,
+      });
       assert.deepEqual([code, stdout], [kubectls.includes(nameOf(command)) ? 1 : 2, ''], command);
-      assert.match(stderr, /^drydock: no cluster is configured: [^\n]*name one with --kubeconfig[^\n]*\n$/, command);
+      assert.match(
+        stderr,
+        /^drydock: no cluster is configured: [^\n]*name one with --kubeconfig[^\n]*\n$/,
+        command,
+      );
     }
   });
 
@@ -38,7 +65,11 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     for (const command of [...all, 'install --apply', 'snapshot /there/is/none', 'dashboard']) {
       const { code, stdout, stderr } = await as('admin', `${command} --server https://127.0.0.1:1`);
       assert.deepEqual([code, stdout], [1, ''], command);
-      assert.match(stderr, /^drydock: [A-Z]+ \/[^\n]* at https:\/\/127\.0\.0\.1:1: [^\n]*\. Check the address[^\n]*\n$/, command);
+      assert.match(
+        stderr,
+        /^drydock: [A-Z]+ \/[^\n]* at https:\/\/127\.0\.0\.1:1: [^\n]*\. Check the address[^\n]*\n$/,
+        command,
+      );
     }
   });
 
@@ -52,7 +83,11 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     }
     for (const command of ['status', 'windows']) {
       const { code, stdout, stderr } = await as('admin', command);
-      assert.deepEqual([code, stdout.split('\n').length], [0, 2], 'what it was asked for is answered');
+      assert.deepEqual(
+        [code, stdout.split('\n').length],
+        [0, 2],
+        'what it was asked for is answered',
+      );
       assert.match(stderr, remedy);
     }
   });
@@ -61,9 +96,16 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     const why = await as('admin', 'why no-such-space/web-1');
     assert.deepEqual(
       [why.code, why.stdout, why.stderr],
-      [1, '', 'Error from server (NotFound): namespaces "no-such-space" not found; kubectl get namespaces lists the namespaces\n'],
+      [
+        1,
+        '',
+        'Error from server (NotFound): namespaces "no-such-space" not found; kubectl get namespaces lists the namespaces\n',
+      ],
     );
-    const install = await as('admin', 'install --apply --without crds rbac webhook --namespace no-such-space');
+    const install = await as(
+      'admin',
+      'install --apply --without crds rbac webhook --namespace no-such-space',
+    );
     assert.equal(install.code, 1);
     assert.match(
       install.stdout,
@@ -73,12 +115,25 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
 
   test('the right is missing: the role that is enough is named, and it is enough', async () => {
     assert.equal((await as('admin', 'install --apply --without operator webhook')).code, 0);
-    const help = /^help: the role (\S+) is enough: (kubectl create clusterrolebinding \S+ --clusterrole=\S+ --user=\S+)$/m;
-    const users = { 'drydock-maintenance-viewer': 'viewer', 'drydock-maintenance-editor': 'editor', 'drydock-drainer': 'drainer' } as const;
+    const help =
+      /^help: the role (\S+) is enough: (kubectl create clusterrolebinding \S+ --clusterrole=\S+ --user=\S+)$/m;
+    const users = {
+      'drydock-maintenance-viewer': 'viewer',
+      'drydock-maintenance-editor': 'editor',
+      'drydock-drainer': 'drainer',
+    } as const;
     for (const command of all) {
       const refused = await as('nobody', command);
-      assert.deepEqual([refused.code, refused.stdout, refused.stderr.split('\n').length], [1, '', 3], command);
-      assert.match(refused.stderr, /^[^\n]+ is forbidden: User "nobody" cannot [^\n]+\nhelp: /, command);
+      assert.deepEqual(
+        [refused.code, refused.stdout, refused.stderr.split('\n').length],
+        [1, '', 3],
+        command,
+      );
+      assert.match(
+        refused.stderr,
+        /^[^\n]+ is forbidden: User "nobody" cannot [^\n]+\nhelp: /,
+        command,
+      );
       const [, role = '', binding = ''] = help.exec(refused.stderr) ?? [];
       const user = users[role as keyof typeof users];
       await controlPlane.kubectl(binding.replaceAll('nobody', user).split(' ').slice(1));

@@ -15,13 +15,17 @@ type Options = {
   readonly environment: Readonly<Record<string, string>>;
 };
 
-type Terminal = { readonly shell: ChildProcessByStdio<Writable, Readable, null>; readonly codes: Interface };
+type Terminal = {
+  readonly shell: ChildProcessByStdio<Writable, Readable, null>;
+  readonly codes: Interface;
+};
 
 const patienceMs = 120_000;
 
 /**
- * Runs one file after the other, each in a shell of its own. When nobody names files any more, because the session or the test is over, everything that
- * they have started is killed with it, in the background too.
+ * Runs one file after the other, each in a shell of its own. When nobody names files any more,
+ * because the session or the test is over, everything that they have started is killed with it, in
+ * the background too.
  */
 const leader = `trap : INT
 while read -r block; do
@@ -31,23 +35,24 @@ done
 kill -KILL 0`;
 
 /** What a shell would still know in the next block. */
-const assignmentsIn = (text: string): string =>
-  text
+function assignmentsIn(text: string): string {
+  return text
     .split('\n')
     .filter(line => /^(export )?[A-Z_]+=/.test(line))
     .join('\n');
+}
 
-const scriptOf = ({ language, text, use }: Block): string => {
+function scriptOf({ language, text, use }: Block): string {
   if (use.kind === 'input') return `${use.command} <<'END_OF_BLOCK'\n${text}END_OF_BLOCK\n`;
   if (language !== 'console') return text;
   return typedIn(text)
     .map(({ command }) => command)
     .join('\n');
-};
+}
 
 /**
- * One terminal in which somebody runs blocks, one after the other: variables are kept, and what was sent to the background goes on. A block stops at the
- * first command that fails, in a pipe too.
+ * One terminal in which somebody runs blocks, one after the other: variables are kept, and what was
+ * sent to the background goes on. A block stops at the first command that fails, in a pipe too.
  */
 export class Session {
   readonly #options: Options;
@@ -86,13 +91,20 @@ export class Session {
   async interrupt(text: string, printed: RegExp): Promise<Outcome> {
     const file = this.#start(text);
     const outcome = this.#outcome(text, file);
-    const isPrinted = async (): Promise<boolean> => printed.test(readFileSync(`${file}.out`, 'utf8'));
-    await Promise.race([outcome, until(`${text.trim()} to print ${String(printed)}`, isPrinted, { deadlineMs: patienceMs })]);
+    const isPrinted = async (): Promise<boolean> =>
+      printed.test(readFileSync(`${file}.out`, 'utf8'));
+    await Promise.race([
+      outcome,
+      until(`${text.trim()} to print ${String(printed)}`, isPrinted, { deadlineMs: patienceMs }),
+    ]);
     process.kill(-(this.#terminal().shell.pid ?? 0), 'SIGINT');
     return outcome;
   }
 
-  /** Closes the terminal, and ends what is still running in the background. What is run later is run in another one. */
+  /**
+   * Closes the terminal, and ends what is still running in the background. What is run later is run
+   * in another one.
+   */
   async end(): Promise<void> {
     if (this.#open === undefined) return;
     const { shell } = this.#open;
@@ -105,7 +117,12 @@ export class Session {
   #terminal(): Terminal {
     if (this.#open !== undefined) return this.#open;
     const { clone, environment } = this.#options;
-    const shell = spawn('bash', ['-c', leader], { cwd: clone, env: environment, stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+    const shell = spawn('bash', ['-c', leader], {
+      cwd: clone,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'inherit'],
+      detached: true,
+    });
     this.#open = { shell, codes: createInterface({ input: shell.stdout }) };
     return this.#open;
   }
@@ -122,11 +139,18 @@ export class Session {
     const signal = AbortSignal.timeout(patienceMs);
     try {
       const [code] = (await once(this.#terminal().codes, 'line', { signal })) as [string];
-      return { code: Number(code), stdout: readFileSync(`${file}.out`, 'utf8'), stderr: readFileSync(`${file}.err`, 'utf8') };
+      return {
+        code: Number(code),
+        stdout: readFileSync(`${file}.out`, 'utf8'),
+        stderr: readFileSync(`${file}.err`, 'utf8'),
+      };
     } catch (error) {
       process.kill(-(this.#terminal().shell.pid ?? 0), 'SIGKILL');
       await this.end();
-      throw new Error(`not over after ${patienceMs / 1000} s: ${text}\n${readFileSync(`${file}.err`, 'utf8')}`, { cause: error });
+      throw new Error(
+        `not over after ${patienceMs / 1000} s: ${text}\n${readFileSync(`${file}.err`, 'utf8')}`,
+        { cause: error },
+      );
     }
   }
 }

@@ -25,10 +25,12 @@ export type Both = {
 };
 
 /** Where `random` comes from does not matter here: names are compared without it. */
-const startEmbedded = (): EmbeddedCluster => createCluster({ clock: systemClock, random: Math.random });
+function startEmbedded(): EmbeddedCluster {
+  return createCluster({ clock: systemClock, random: Math.random });
+}
 
 /** Controllers would only be in the way: cases play them. `flags` are the real API server's. */
-export const startBoth = async (flags: readonly string[] = []): Promise<Both | LeftOut> => {
+export async function startBoth(flags: readonly string[] = []): Promise<Both | LeftOut> {
   const real = await startControlPlane({
     users: { limited: [] },
     without: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
@@ -37,23 +39,44 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
   if (real.kind === 'left-out') return real;
   if (real.external) {
     await real.stop();
-    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has controllers, which would answer too' };
+    return {
+      kind: 'left-out',
+      why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has controllers, which would answer too',
+    };
   }
   const embedded = startEmbedded();
-  // kubectl sends no token over plain HTTP, so the embedded one borrows the certificate of the other.
+  // kubectl sends no token over plain HTTP, so the embedded one borrows the certificate of the
+  // other.
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
   const serving = await serve(embedded, {
-    tokens: { [tokenOf('admin')]: administrator, [tokenOf('limited')]: { name: 'limited', groups: ['system:authenticated'] } },
+    tokens: {
+      [tokenOf('admin')]: administrator,
+      [tokenOf('limited')]: { name: 'limited', groups: ['system:authenticated'] },
+    },
     tls: { certificate: pem('server.crt'), key: pem('server.key') },
   });
-  const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token: tokenOf('admin'), ca: pem('ca.crt') } };
+  const access = {
+    real: real.accessOf('admin'),
+    embedded: { server: serving.url, token: tokenOf('admin'), ca: pem('ca.crt') },
+  };
   const hooks = await Hooks.start(real.folder);
   const agents = { real: new Agent({ keepAlive: true }), embedded: new Agent({ keepAlive: true }) };
   const siteOf = (side: 'real' | 'embedded', id: string, protobuf = false): Site =>
-    new Site(access[side], id, agents[side], answer => hooks.at(`/${side}/${id}`, answer), protobuf);
-  const play = async (side: 'real' | 'embedded', one: Case, id: string): Promise<readonly unknown[]> => {
+    new Site(
+      access[side],
+      id,
+      agents[side],
+      answer => hooks.at(`/${side}/${id}`, answer),
+      protobuf,
+    );
+  const play = async (
+    side: 'real' | 'embedded',
+    one: Case,
+    id: string,
+  ): Promise<readonly unknown[]> => {
     const site = siteOf(side, id, one.protobuf);
-    if (one.bare !== true) await site.has('/api/v1/namespaces', { metadata: { name: site.namespace } });
+    if (one.bare !== true)
+      await site.has('/api/v1/namespaces', { metadata: { name: site.namespace } });
     await one.run(site);
     return site.transcript;
   };
@@ -76,4 +99,4 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
       await real.stop();
     },
   };
-};
+}

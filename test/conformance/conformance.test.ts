@@ -37,7 +37,11 @@ const chapters = {
   protobuf,
 };
 
-describe('the embedded API server answers as the real one', { skip, timeout: 120_000, concurrency: 8 }, () => {
+describe('the embedded API server answers as the real one', {
+  skip,
+  timeout: 120_000,
+  concurrency: 8,
+}, () => {
   after(async () => {
     if (both.kind === 'started') await both.stop();
   });

@@ -18,15 +18,20 @@ export type Binaries =
 
 const kwokModule = 'sigs.k8s.io/kwok/cmd/kwok@v0.8.0';
 
-/** kubectl and the API server say their version; without these flags it is v0.0.0-master and both warn. */
-const versionFlags = ({ version, minor }: Release): readonly string[] => [
-  `k8s.io/component-base/version.gitVersion=${version}`,
-  'k8s.io/component-base/version.gitMajor=1',
-  `k8s.io/component-base/version.gitMinor=${minor}`,
-  `k8s.io/client-go/pkg/version.gitVersion=${version}`,
-];
+/**
+ * kubectl and the API server say their version; without these flags it is v0.0.0-master and both
+ * warn.
+ */
+function versionFlags({ version, minor }: Release): readonly string[] {
+  return [
+    `k8s.io/component-base/version.gitVersion=${version}`,
+    'k8s.io/component-base/version.gitMajor=1',
+    `k8s.io/component-base/version.gitMinor=${minor}`,
+    `k8s.io/client-go/pkg/version.gitVersion=${version}`,
+  ];
+}
 
-const buildOf = (release: Release): GoBuild => {
+function buildOf(release: Release): GoBuild {
   const { version, goMod } = release;
   const linkerFlags = `-s -w ${versionFlags(release)
     .map(flag => `-X ${flag}`)
@@ -39,14 +44,33 @@ const buildOf = (release: Release): GoBuild => {
     salt: linkerFlags,
     announcement: `building Kubernetes ${version} for the tests, 5 to 10 minutes the first time,`,
     build: async (folder, go) => {
-      await go(['build', ...modules, '-o', join(folder, 'attend'), '-ldflags', '-s -w', './attend']);
-      await go(['build', ...modules, '-o', join(folder, 'controlplane'), '-ldflags', linkerFlags, '.']);
+      await go([
+        'build',
+        ...modules,
+        '-o',
+        join(folder, 'attend'),
+        '-ldflags',
+        '-s -w',
+        './attend',
+      ]);
+      await go([
+        'build',
+        ...modules,
+        '-o',
+        join(folder, 'controlplane'),
+        '-ldflags',
+        linkerFlags,
+        '.',
+      ]);
       symlinkSync('controlplane', join(folder, 'kubectl'));
     },
   };
-};
+}
 
-/** One for all releases. Its module has other versions of everything, so that it takes minutes of its own: real nodes do without. */
+/**
+ * One for all releases. Its module has other versions of everything, so that it takes minutes of
+ * its own: real nodes do without.
+ */
 const kwokBuild: GoBuild = {
   name: 'kwok',
   module: import.meta.dirname,
@@ -55,8 +79,14 @@ const kwokBuild: GoBuild = {
   build: (folder, go) => go(['install', '-ldflags', '-s -w', kwokModule], { GOBIN: folder }),
 };
 
-/** Builds the control plane of a release from Go modules, once, or says why this machine cannot. `kwok: false` leaves kwok out. */
-export const ensureBinaries = async (release = wantedRelease(), { kwok = true } = {}): Promise<Binaries> => {
+/**
+ * Builds the control plane of a release from Go modules, once, or says why this machine cannot.
+ * `kwok: false` leaves kwok out.
+ */
+export async function ensureBinaries(
+  release = wantedRelease(),
+  { kwok = true } = {},
+): Promise<Binaries> {
   const built = await ensureBuilt(buildOf(release));
   if (built.kind === 'left-out') return built;
   const kubelets = kwok ? await ensureBuilt(kwokBuild) : undefined;
@@ -70,4 +100,4 @@ export const ensureBinaries = async (release = wantedRelease(), { kwok = true } 
     kwok: kubelets && join(kubelets.folder, 'kwok'),
     attend: at('attend'),
   };
-};
+}

@@ -18,14 +18,18 @@ import { waitFor } from './wait.ts';
 
 type Ready = Extract<Binaries, { readonly kind: 'ready' }>;
 
-const writeTokens = (folder: string, options: Options): void => {
-  const lines = [...users(options.users)].map(([user, { name, groups }]) => `${tokenOf(user)},${name},${name},"${groups.join(',')}"`);
+function writeTokens(folder: string, options: Options): void {
+  const lines = [...users(options.users)].map(
+    ([user, { name, groups }]) => `${tokenOf(user)},${name},${name},"${groups.join(',')}"`,
+  );
   writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
-};
+}
 
-const hasKwok = ({ without = [] }: Options): boolean => !without.includes('kwok');
+function hasKwok({ without = [] }: Options): boolean {
+  return !without.includes('kwok');
+}
 
-const prepare = async (binaries: Ready, folder: string, options: Options): Promise<Site> => {
+async function prepare(binaries: Ready, folder: string, options: Options): Promise<Site> {
   const pki = await run(binaries.attend, ['pki', folder]);
   if (pki.code !== 0) throw new Error(`no certificates: ${pki.stderr}`);
   writeTokens(folder, options);
@@ -48,27 +52,35 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
     kubeconfigOf: user => {
       const file = join(folder, `${user}.kubeconfig`);
       if (existsSync(file)) return file;
-      const access = { server: `https://${options.address ?? '127.0.0.1'}:${apiPort}`, ca, token: tokenOf(user) };
+      const access = {
+        server: `https://${options.address ?? '127.0.0.1'}:${apiPort}`,
+        ca,
+        token: tokenOf(user),
+      };
       return writeKubeconfig(file, user, access, users(options.users).get(user)?.namespace);
     },
   };
-};
+}
 
-/** Ready means that the namespace that tests use first is there too; it is made a moment after /readyz says ok. */
-const serving = async (api: Api, needed: readonly Running[]): Promise<void> => {
+/**
+ * Ready means that the namespace that tests use first is there too; it is made a moment after
+ * /readyz says ok.
+ */
+async function serving(api: Api, needed: readonly Running[]): Promise<void> {
   const dead = new AbortController();
   const check = async (): Promise<{ done: undefined } | { yet: string }> => {
     const gone = needed.find(component => !component.alive());
     if (gone !== undefined) dead.abort(new Error(`${gone.name} ended early:\n${gone.tail()}`));
     if (dead.signal.aborted) return { done: undefined };
     const ready = await api.call('GET', '/readyz');
-    if (ready.status !== 200) return { yet: `readyz ${ready.status} ${String(ready.body).slice(-300)}` };
+    if (ready.status !== 200)
+      return { yet: `readyz ${ready.status} ${String(ready.body).slice(-300)}` };
     const namespace = await api.call('GET', '/api/v1/namespaces/default');
     return namespace.status === 200 ? { done: undefined } : { yet: 'no namespace default yet' };
   };
   await waitFor('the API server to be ready', check, { deadlineMs: 60_000, everyMs: 50 });
   dead.signal.throwIfAborted();
-};
+}
 
 /** The processes of one control plane, by name. */
 class Components {
@@ -121,10 +133,17 @@ const noAudit: Audit = {
   mark: () => {
     throw new Error('this control plane has no audit log: start it with audit: true');
   },
-  since: () => Promise.reject(new Error('this control plane has no audit log: start it with audit: true')),
+  since: () =>
+    Promise.reject(new Error('this control plane has no audit log: start it with audit: true')),
 };
 
-const assemble = (binaries: Ready, site: Site, folder: Folder, components: Components, options: Options): ControlPlane => {
+function assemble(
+  binaries: Ready,
+  site: Site,
+  folder: Folder,
+  components: Components,
+  options: Options,
+): ControlPlane {
   const server = `https://${site.address ?? '127.0.0.1'}:${site.apiPort}`;
   const ca = readFileSync(join(folder.path, 'ca.crt'), 'utf8');
   const accessOf = (user: string): Access => ({ server, ca, token: tokenOf(user) });
@@ -153,10 +172,14 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     accessOf,
     kubeconfigOf: user => site.kubeconfigOf(user),
     apiOf,
-    kubectl: (args, { user = 'admin', ...rest } = {}) => run(binaries.kubectl, ['--kubeconfig', site.kubeconfigOf(user), ...args], rest),
+    kubectl: (args, { user = 'admin', ...rest } = {}) =>
+      run(binaries.kubectl, ['--kubeconfig', site.kubeconfigOf(user), ...args], rest),
     kubectlPath: binaries.kubectl,
     lacksKubectl: false,
-    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log'), shortNames(options.users)) : noAudit,
+    audit:
+      options.audit === true
+        ? auditIn(join(folder.path, 'audit.log'), shortNames(options.users))
+        : noAudit,
     component: name => components.get(name),
     restart: async name => {
       await components.get(name).stop();
@@ -173,9 +196,9 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     stop,
     [Symbol.asyncDispose]: stop,
   };
-};
+}
 
-const startOnce = async (binaries: Ready, options: Options): Promise<ControlPlane> => {
+async function startOnce(binaries: Ready, options: Options): Promise<ControlPlane> {
   const folder = makeFolder();
   const site = await prepare(binaries, folder.path, options);
   const components = new Components({ kind: 'attend', path: binaries.attend }, site);
@@ -190,26 +213,35 @@ const startOnce = async (binaries: Ready, options: Options): Promise<ControlPlan
     await controlPlane.stop();
     throw error;
   }
-};
+}
 
-/** Between finding a free port and listening on it another process may take it; then it is tried again with other ports. */
-const startPatiently = async (binaries: Ready, options: Options, attempts = 3): Promise<ControlPlane> => {
+/**
+ * Between finding a free port and listening on it another process may take it; then it is tried
+ * again with other ports.
+ */
+async function startPatiently(
+  binaries: Ready,
+  options: Options,
+  attempts = 3,
+): Promise<ControlPlane> {
   try {
     return await startOnce(binaries, options);
   } catch (error) {
     if (attempts <= 1 || !String(error).includes('address already in use')) throw error;
     return startPatiently(binaries, options, attempts - 1);
   }
-};
+}
 
 /**
- * Starts etcd, an API server, the controller manager, the scheduler and kwok on 127.0.0.1, or takes the cluster of
- * `DRYDOCK_TEST_KUBECONFIG`, or with `DRYDOCK_TEST_CLUSTER=embedded` Drydock's own embedded cluster. A machine that can do none of them gets a value that says why.
+ * Starts etcd, an API server, the controller manager, the scheduler and kwok on 127.0.0.1, or takes
+ * the cluster of
+ * `DRYDOCK_TEST_KUBECONFIG`, or with `DRYDOCK_TEST_CLUSTER=embedded` Drydock's own embedded
+ * cluster. A machine that can do none of them gets a value that says why.
  */
-export const startControlPlane = async (options: Options = {}): Promise<ControlPlane | LeftOut> => {
+export async function startControlPlane(options: Options = {}): Promise<ControlPlane | LeftOut> {
   const given = process.env['DRYDOCK_TEST_KUBECONFIG'];
   if (given !== undefined && given !== '') return externalControlPlane(given);
   if (process.env['DRYDOCK_TEST_CLUSTER'] === 'embedded') return embeddedControlPlane(options);
   const binaries = await ensureBinaries(options.release, { kwok: hasKwok(options) });
   return binaries.kind === 'ready' ? startPatiently(binaries, options) : binaries;
-};
+}

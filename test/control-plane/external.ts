@@ -8,15 +8,25 @@ import { run } from './processes/command.ts';
 import { type Running, start } from './processes/process.ts';
 import type { ControlPlane } from './types.ts';
 
-const outOfReach = (what: string): never => {
+function outOfReach(what: string): never {
   throw new Error(`${what} is out of reach in the cluster of DRYDOCK_TEST_KUBECONFIG`);
-};
+}
 
 /** Somebody's cluster, with kwok in it. Everyone is the user of the kubeconfig. */
-export const externalControlPlane = async (kubeconfig: string): Promise<ControlPlane> => {
+export async function externalControlPlane(kubeconfig: string): Promise<ControlPlane> {
   const binaries = await ensureBinaries(undefined, { kwok: false });
   const kubectlPath = binaries.kind === 'ready' ? binaries.kubectl : 'kubectl';
-  const view = await run(kubectlPath, ['--kubeconfig', kubeconfig, 'config', 'view', '--raw', '--flatten', '--minify', '-o', 'json']);
+  const view = await run(kubectlPath, [
+    '--kubeconfig',
+    kubeconfig,
+    'config',
+    'view',
+    '--raw',
+    '--flatten',
+    '--minify',
+    '-o',
+    'json',
+  ]);
   if (view.code !== 0) throw new Error(`DRYDOCK_TEST_KUBECONFIG=${kubeconfig}: ${view.stderr}`);
   const access = accessFrom(view.stdout);
   const folder = makeFolder();
@@ -39,7 +49,8 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     accessOf: () => access,
     kubeconfigOf: () => file,
     apiOf,
-    kubectl: (args, { user: _user, ...rest } = {}) => run(kubectlPath, ['--kubeconfig', file, ...args], rest),
+    kubectl: (args, { user: _user, ...rest } = {}) =>
+      run(kubectlPath, ['--kubeconfig', file, ...args], rest),
     kubectlPath,
     lacksKubectl: false,
     audit: { mark: () => outOfReach('the audit log'), since: () => outOfReach('the audit log') },
@@ -48,7 +59,8 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     upgrade: ({ version }) => outOfReach(version),
     whileDown: () => outOfReach('etcd'),
     run: program => {
-      if (binaries.kind !== 'ready') return outOfReach('attend, which needs Go to be built, for a program');
+      if (binaries.kind !== 'ready')
+        return outOfReach('attend, which needs Go to be built, for a program');
       const running = start({ kind: 'attend', path: binaries.attend }, folder.path, program);
       programs.push(running);
       return running;
@@ -56,4 +68,4 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     stop,
     [Symbol.asyncDispose]: stop,
   };
-};
+}

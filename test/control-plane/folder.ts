@@ -1,34 +1,49 @@
-import { closeSync, existsSync, fstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 
 const prefix = 'drydock-control-plane-';
-const keep = (): boolean => process.env['DRYDOCK_TEST_KEEP'] === '1';
+function keep(): boolean {
+  return process.env['DRYDOCK_TEST_KEEP'] === '1';
+}
 
-const isAlive = (pid: number): boolean => {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch {
     return false;
   }
-};
+}
 
 /**
- * Removes folders named PREFIX, number of a process, dash, anything, whose process is no more: one that was killed could not clean up
- * behind itself, so the next one does.
+ * Removes folders named PREFIX, number of a process, dash, anything, whose process is no more: one
+ * that was killed could not clean up behind itself, so the next one does.
  */
-export const sweep = (parent: string, prefix: string): void => {
+export function sweep(parent: string, prefix: string): void {
   for (const name of readdirSync(parent)) {
-    const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length).split('-')[0]) : Number.NaN;
+    const owner = name.startsWith(prefix)
+      ? Number(name.slice(prefix.length).split('-')[0])
+      : Number.NaN;
     if (owner > 0 && !isAlive(owner)) rmSync(join(parent, name), { recursive: true, force: true });
   }
-};
+}
 
 /** Of a log, the end is what tells why something failed; audit logs have gigabytes. */
 const maxOfLog = 20 * 1024 * 1024;
 
-const copyEnd = (from: string, to: string): void => {
+function copyEnd(from: string, to: string): void {
   const file = openSync(from, 'r');
   try {
     const { size } = fstatSync(file);
@@ -39,25 +54,28 @@ const copyEnd = (from: string, to: string): void => {
   } finally {
     closeSync(file);
   }
-};
+}
 
 /** For the run of the tier, which keeps them where its tests fail. */
-const saveLogs = (path: string, logs: string): void => {
+function saveLogs(path: string, logs: string): void {
   const files = readdirSync(path, { recursive: true, withFileTypes: true, encoding: 'utf8' });
-  for (const { name, parentPath } of files.filter(one => one.isFile() && one.name.endsWith('.log'))) {
+  for (const { name, parentPath } of files.filter(
+    one => one.isFile() && one.name.endsWith('.log'),
+  )) {
     const from = join(parentPath, name);
     // What still runs may have turned its log over since.
     if (existsSync(from)) copyEnd(from, join(logs, basename(path), relative(path, from)));
   }
-};
+}
 
 export type Folder = { readonly path: string; remove(): void };
 
 /**
- * A folder for one control plane. `DRYDOCK_TEST_KEEP=1` leaves it, with all its logs, under a name that is never swept; of others the logs
- * are handed to the run of the tier, in the folder that `DRYDOCK_TEST_LOGS` names.
+ * A folder for one control plane. `DRYDOCK_TEST_KEEP=1` leaves it, with all its logs, under a name
+ * that is never swept; of others the logs are handed to the run of the tier, in the folder that
+ * `DRYDOCK_TEST_LOGS` names.
  */
-export const makeFolder = (): Folder => {
+export function makeFolder(): Folder {
   sweep(tmpdir(), prefix);
   const logs = process.env['DRYDOCK_TEST_LOGS'] ?? '';
   const path = mkdtempSync(join(tmpdir(), keep() ? 'drydock-kept-' : `${prefix}${process.pid}-`));
@@ -71,4 +89,4 @@ export const makeFolder = (): Folder => {
   };
   process.once('exit', remove);
   return { path, remove };
-};
+}

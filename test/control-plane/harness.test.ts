@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -31,14 +38,14 @@ const controlPlane = started as ControlPlane;
 const shop = 'drydock-harness';
 const n1 = 'drydock-harness-1';
 
-const isAlive = (pid: number): boolean => {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch {
     return false;
   }
-};
+}
 
 describe('the control plane of the tests', { skip, timeout: 120_000 }, () => {
   const { api } = controlPlane;
@@ -71,7 +78,11 @@ describe('the control plane of the tests', { skip, timeout: 120_000 }, () => {
   test('a budget refuses the second eviction with its own cause', async () => {
     const mark = ours ? controlPlane.audit.mark() : 0;
     const since = Date.now();
-    await create(api, deployment('web', { namespace: shop, replicas: 2 }), budget('web', { namespace: shop, maxUnavailable: 1 }));
+    await create(
+      api,
+      deployment('web', { namespace: shop, replicas: 2 }),
+      budget('web', { namespace: shop, maxUnavailable: 1 }),
+    );
     const names = (await podsReady(api, shop, 2)).map(({ metadata }) => metadata.name);
     await budgetAllows(api, shop, 'web', 1);
     assert.equal((await evict(api, shop, names[0]!)).status, 201);
@@ -89,18 +100,47 @@ describe('the control plane of the tests', { skip, timeout: 120_000 }, () => {
     await clearNamespaces(api, [shop]);
     await create(
       api,
-      pod('late', { namespace: shop, onNodes: [n1], annotations: { 'drydock.test/ready-after': '1h' } }),
-      pod('never', { namespace: shop, onNodes: [n1], annotations: { 'drydock.test/never-ready': 'true' } }),
-      pod('stays', { namespace: shop, onNodes: [n1], annotations: { 'drydock.test/never-gone': 'true' } }),
-      pod('slow', { namespace: shop, onNodes: [n1], annotations: { 'drydock.test/gone-after': '3s' } }),
-      pod('done', { namespace: shop, onNodes: [n1], annotations: { 'drydock.test/done-after': '200ms' } }),
+      pod('late', {
+        namespace: shop,
+        onNodes: [n1],
+        annotations: { 'drydock.test/ready-after': '1h' },
+      }),
+      pod('never', {
+        namespace: shop,
+        onNodes: [n1],
+        annotations: { 'drydock.test/never-ready': 'true' },
+      }),
+      pod('stays', {
+        namespace: shop,
+        onNodes: [n1],
+        annotations: { 'drydock.test/never-gone': 'true' },
+      }),
+      pod('slow', {
+        namespace: shop,
+        onNodes: [n1],
+        annotations: { 'drydock.test/gone-after': '3s' },
+      }),
+      pod('done', {
+        namespace: shop,
+        onNodes: [n1],
+        annotations: { 'drydock.test/done-after': '200ms' },
+      }),
     );
     const phases = async (): Promise<Record<string, string>> =>
-      Object.fromEntries((await podsOn(api, n1)).map(({ metadata, status }) => [metadata.name, status.phase]));
-    const settled = { done: 'Succeeded', late: 'Pending', never: 'Pending', slow: 'Running', stays: 'Running' };
+      Object.fromEntries(
+        (await podsOn(api, n1)).map(({ metadata, status }) => [metadata.name, status.phase]),
+      );
+    const settled = {
+      done: 'Succeeded',
+      late: 'Pending',
+      never: 'Pending',
+      slow: 'Running',
+      stays: 'Running',
+    };
     await waitFor('all phases', async () => {
       const seen = await phases();
-      return JSON.stringify(Object.entries(seen).sort(([a], [b]) => (a < b ? -1 : 1))) === JSON.stringify(Object.entries(settled))
+      return JSON.stringify(Object.entries(seen).sort(([a], [b]) => (a < b ? -1 : 1))) ===
+        JSON.stringify(Object.entries(settled))
         ? { done: undefined }
         : { yet: JSON.stringify(seen) };
     });
@@ -113,20 +153,30 @@ describe('the control plane of the tests', { skip, timeout: 120_000 }, () => {
     await clearNamespaces(api, [shop]);
   });
 
-  test('kubectl works, and a user without a group may do nothing', { skip: !ours && 'not with another cluster' }, async () => {
-    assert.ok((await controlPlane.kubectl(['version'])).stdout.includes(`Server Version: ${wantedRelease().version}\n`));
+  test('kubectl works, and a user without a group may do nothing', {
+    skip: !ours && 'not with another cluster',
+  }, async () => {
+    assert.ok(
+      (await controlPlane.kubectl(['version'])).stdout.includes(
+        `Server Version: ${wantedRelease().version}\n`,
+      ),
+    );
     const denied = await controlPlane.kubectl(['get', 'nodes'], { user: 'nobody' });
     assert.equal(denied.code, 1);
     assert.match(denied.stderr, /forbidden/);
   });
 
-  test('the API server can be taken away and comes back with everything in it', { skip: !ours && 'not with another cluster' }, async () => {
+  test('the API server can be taken away and comes back with everything in it', {
+    skip: !ours && 'not with another cluster',
+  }, async () => {
     await controlPlane.restart('kube-apiserver');
     assert.equal((await getNode(api, n1)).metadata.name, n1);
     await deleteNodes(api, [n1]);
   });
 
-  test('stopping leaves no process and no folder', { skip: !ours && 'not with another cluster' }, async () => {
+  test('stopping leaves no process and no folder', {
+    skip: !ours && 'not with another cluster',
+  }, async () => {
     const pids = await Promise.all(componentNames.map(name => controlPlane.component(name).pid()));
     assert.ok(pids.every(isAlive));
     await controlPlane.stop();
@@ -144,7 +194,9 @@ test('a control plane dies with its test process, even one that is killed', {
     const started = await startControlPlane();
     console.log(started.folder);
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   try {
     const { promise, resolve } = Promise.withResolvers<string>();
     child.stdout.setEncoding('utf8').once('data', resolve);
@@ -154,7 +206,9 @@ test('a control plane dies with its test process, even one that is killed', {
     const pids = noted.map(file => Number(readFileSync(file, 'utf8')));
     assert.ok(pids.every(isAlive));
     child.kill('SIGKILL');
-    await until('its components to be gone', async () => !pids.some(isAlive), { deadlineMs: 10_000 });
+    await until('its components to be gone', async () => !pids.some(isAlive), {
+      deadlineMs: 10_000,
+    });
   } finally {
     child.kill('SIGKILL');
   }
@@ -172,6 +226,10 @@ test('what is counted from a mark begins with the next whole line, wherever in a
   appendFileSync(file, line('half').slice(0, 20));
   const within = audit.mark();
   appendFileSync(file, line('half').slice(20) + line('new'));
-  const idsSince = async (mark: number): Promise<readonly string[]> => (await audit.since(mark)).map(({ id }) => id);
-  assert.deepEqual([await idsSince(0), await idsSince(whole), await idsSince(within)], [['old', 'half', 'new'], ['half', 'new'], ['new']]);
+  const idsSince = async (mark: number): Promise<readonly string[]> =>
+    (await audit.since(mark)).map(({ id }) => id);
+  assert.deepEqual(
+    [await idsSince(0), await idsSince(whole), await idsSince(within)],
+    [['old', 'half', 'new'], ['half', 'new'], ['new']],
+  );
 });

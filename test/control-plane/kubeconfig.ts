@@ -2,23 +2,38 @@ import { randomUUID } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import type { Access } from './objects/api.ts';
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
-const plain = (data: string | undefined): string | undefined => (data === undefined ? undefined : Buffer.from(data, 'base64').toString());
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+function plain(data: string | undefined): string | undefined {
+  return data === undefined ? undefined : Buffer.from(data, 'base64').toString();
+}
 
-const cluster = (access: Access): object => ({
-  server: access.server,
-  ...(access.ca === undefined ? {} : { 'certificate-authority-data': base64(access.ca) }),
-  ...(access.insecure === true ? { 'insecure-skip-tls-verify': true } : {}),
-});
+function cluster(access: Access): object {
+  return {
+    server: access.server,
+    ...(access.ca === undefined ? {} : { 'certificate-authority-data': base64(access.ca) }),
+    ...(access.insecure === true ? { 'insecure-skip-tls-verify': true } : {}),
+  };
+}
 
-const credentials = (access: Access): object => ({
-  ...(access.token === undefined ? {} : { token: access.token }),
-  ...(access.certificate === undefined ? {} : { 'client-certificate-data': base64(access.certificate) }),
-  ...(access.key === undefined ? {} : { 'client-key-data': base64(access.key) }),
-});
+function credentials(access: Access): object {
+  return {
+    ...(access.token === undefined ? {} : { token: access.token }),
+    ...(access.certificate === undefined
+      ? {}
+      : { 'client-certificate-data': base64(access.certificate) }),
+    ...(access.key === undefined ? {} : { 'client-key-data': base64(access.key) }),
+  };
+}
 
 /** A kubeconfig for one user. JSON is YAML, so nothing else is needed to write it. */
-export const writeKubeconfig = (file: string, user: string, access: Access, namespace = 'default'): string => {
+export function writeKubeconfig(
+  file: string,
+  user: string,
+  access: Access,
+  namespace = 'default',
+): string {
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -32,7 +47,7 @@ export const writeKubeconfig = (file: string, user: string, access: Access, name
   writeFileSync(draft, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(draft, file);
   return file;
-};
+}
 
 type Flattened = {
   readonly clusters: readonly {
@@ -44,20 +59,29 @@ type Flattened = {
   }[];
   readonly users?:
     | readonly {
-        readonly user: { readonly token?: string; readonly 'client-certificate-data'?: string; readonly 'client-key-data'?: string };
+        readonly user: {
+          readonly token?: string;
+          readonly 'client-certificate-data'?: string;
+          readonly 'client-key-data'?: string;
+        };
       }[]
     | null;
 };
 
-/** What `kubectl config view --raw --flatten --minify -o json` printed. Credentials from plugins are not resolved by it and do not work here. */
-export const accessFrom = (json: string): Access => {
+/**
+ * What `kubectl config view --raw --flatten --minify -o json` printed. Credentials from plugins are
+ * not resolved by it and do not work here.
+ */
+export function accessFrom(json: string): Access {
   const config = JSON.parse(json) as Flattened;
   const cluster = config.clusters[0]?.cluster;
   if (cluster === undefined) throw new Error('the kubeconfig names no cluster');
   const user = config.users?.[0]?.user ?? {};
-  const [ca, certificate, key] = [cluster['certificate-authority-data'], user['client-certificate-data'], user['client-key-data']].map(
-    plain,
-  );
+  const [ca, certificate, key] = [
+    cluster['certificate-authority-data'],
+    user['client-certificate-data'],
+    user['client-key-data'],
+  ].map(plain);
   return {
     server: cluster.server.replace(/\/$/, ''),
     ...(ca === undefined ? {} : { ca }),
@@ -66,4 +90,4 @@ export const accessFrom = (json: string): Access => {
     ...(certificate === undefined ? {} : { certificate }),
     ...(key === undefined ? {} : { key }),
   };
-};
+}

@@ -15,15 +15,22 @@ describe('an API server that starts', { skip, timeout: 60_000 }, () => {
   test('asks for patience with what it does not serve yet, for 5 s; nobody waits for that with what it serves', async () => {
     const { controlPlane } = harness;
     await using stack = new AsyncDisposableStack();
-    const connection = await connect({ kubeconfig: controlPlane.kubeconfigOf('admin'), env: {}, userAgent: 'test' });
+    const connection = await connect({
+      kubeconfig: controlPlane.kubeconfigOf('admin'),
+      env: {},
+      userAgent: 'test',
+    });
     stack.defer(() => connection.close());
     const ended = new AbortController();
     stack.defer(() => ended.abort());
     const said = new Set<string>();
     const asking = (async (): Promise<void> => {
       while (!ended.signal.aborted) {
-        const answered = await connection.call({ method: 'GET', path: '/apis/drydock.dev/v1alpha1/maintenances' }).catch(() => undefined);
-        if (answered !== undefined) said.add(`${answered.status} ${answered.headers['retry-after'] ?? ''}`.trim());
+        const answered = await connection
+          .call({ method: 'GET', path: '/apis/drydock.dev/v1alpha1/maintenances' })
+          .catch(() => undefined);
+        if (answered !== undefined)
+          said.add(`${answered.status} ${answered.headers['retry-after'] ?? ''}`.trim());
         await new Promise(resolve => setTimeout(resolve, 5));
       }
     })();

@@ -14,17 +14,30 @@ const harness = started as OperatorHarness;
 const watches = 150;
 
 type Raw = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
   readonly data?: { readonly turn?: string };
 };
 type Seen = CachedObject & { readonly turn: string };
 
-const read = (raw: unknown): Seen => {
+function read(raw: unknown): Seen {
   const { metadata, data } = raw as Raw;
-  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, turn: data?.turn ?? '' };
-};
+  return {
+    key: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    turn: data?.turn ?? '',
+  };
+}
 
-const tlsConnections = (): number => process.getActiveResourcesInfo().filter(name => name === 'TLSWrap' || name === 'TCPSocketWrap').length;
+function tlsConnections(): number {
+  return process
+    .getActiveResourcesInfo()
+    .filter(name => name === 'TLSWrap' || name === 'TCPSocketWrap').length;
+}
 
 describe('a hundred and fifty watches', { skip, timeout: 120_000 }, () => {
   after(() => harness.stop());
@@ -38,13 +51,22 @@ describe('a hundred and fifty watches', { skip, timeout: 120_000 }, () => {
       const { api, controlPlane } = harness;
       await using stack = new AsyncDisposableStack();
       const before = tlsConnections();
-      const connection = await connect({ kubeconfig: controlPlane.kubeconfigOf('admin'), env, userAgent: 'test' });
+      const connection = await connect({
+        kubeconfig: controlPlane.kubeconfigOf('admin'),
+        env,
+        userAgent: 'test',
+      });
       stack.defer(() => connection.close());
       const stop = new AbortController();
       stack.defer(() => stop.abort());
       const collection = '/api/v1/namespaces/default/configmaps';
       const name = most === 2 ? 'shared' : 'single';
-      await api.post(collection, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { turn: '0' } });
+      await api.post(collection, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name },
+        data: { turn: '0' },
+      });
       const turns = Array.from({ length: watches }, () => 'none');
       const running = turns.map((_, index) =>
         connection.watch<Seen>(
@@ -65,7 +87,9 @@ describe('a hundred and fifty watches', { skip, timeout: 120_000 }, () => {
           `all watches to see turn ${turn}`,
           async () => {
             const others = turns.filter(seen => seen !== turn);
-            return others.length === 0 ? { done: turn } : { yet: `${others.length} have not, one is at ${others[0]}` };
+            return others.length === 0
+              ? { done: turn }
+              : { yet: `${others.length} have not, one is at ${others[0]}` };
           },
           { deadlineMs: 60_000 },
         );

@@ -5,14 +5,25 @@ import type { Outcome } from '../control-plane/processes/command.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { drydock } from '../operator/harness/shipped.ts';
 
-/** Whoever may not do all that an installation takes is told all of it, before anything is changed; and what is told is enough. */
+/**
+ * Whoever may not do all that an installation takes is told all of it, before anything is changed;
+ * and what is told is enough.
+ */
 
 const started = await startControlPlane({ audit: true, users: { installer: [], uninstaller: [] } });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 
-type Rule = { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] };
+type Rule = {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+};
 
 const missing = /^missing: ([a-z, ]+) ([a-z]+)(?:\.([a-z0-9.-]+))?(?: in \S+?)?(?:: .*)?$/gm;
 
@@ -31,8 +42,14 @@ describe('the rights of whoever installs', { skip, timeout: 240_000 }, () => {
   const bindings = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
   const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
   const grant = async (user: string, rules: readonly Rule[]): Promise<void> => {
-    if ((await api.call('GET', `${roles}/${user}`)).status === 200) return api.patch(`${roles}/${user}`, { rules });
-    await api.post(roles, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: user }, rules });
+    if ((await api.call('GET', `${roles}/${user}`)).status === 200)
+      return api.patch(`${roles}/${user}`, { rules });
+    await api.post(roles, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: user },
+      rules,
+    });
     await api.post(bindings, {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
@@ -63,7 +80,9 @@ describe('the rights of whoever installs', { skip, timeout: 240_000 }, () => {
     throw new Error(`there is no end of rights: ${JSON.stringify(rules)}`);
   };
   const forbiddenFor = async (user: string, mark: number): Promise<readonly string[]> =>
-    (await controlPlane.audit.since(mark)).filter(one => one.user === user && one.forbidden).map(({ verb, path }) => `${verb} ${path}`);
+    (await controlPlane.audit.since(mark))
+      .filter(one => one.user === user && one.forbidden)
+      .map(({ verb, path }) => `${verb} ${path}`);
 
   let rules: readonly Rule[] = [];
   test('all that is missing for an installation is named at once, and is enough for all of it', async () => {
@@ -79,14 +98,21 @@ describe('the rights of whoever installs', { skip, timeout: 240_000 }, () => {
       assert.match(first.stderr, line);
     rules = await granted('installer', 'install', '--apply', '--with', 'plans', 'agent');
     const mark = controlPlane.audit.mark();
-    assert.equal((await as('installer', 'install', '--apply', '--without', 'api-priority')).code, 0);
+    assert.equal(
+      (await as('installer', 'install', '--apply', '--without', 'api-priority')).code,
+      0,
+    );
     assert.deepEqual(await forbiddenFor('installer', mark), []);
   });
 
   test('one right that is missing is named, and nothing else; what is there already need not be created', async () => {
     const without = (verb: string, resource: string): readonly Rule[] =>
       rules
-        .map(rule => (rule.resources.includes(resource) ? { ...rule, verbs: rule.verbs.filter(one => one !== verb) } : rule))
+        .map(rule =>
+          rule.resources.includes(resource)
+            ? { ...rule, verbs: rule.verbs.filter(one => one !== verb) }
+            : rule,
+        )
         .filter(({ verbs }) => verbs.length > 0);
     for (const [verb, resource, expected] of [
       ['patch', 'deployments', /^missing: patch deployments\.apps in drydock-system: drydock$/m],
@@ -102,12 +128,20 @@ describe('the rights of whoever installs', { skip, timeout: 240_000 }, () => {
     }
     await grant('installer', rules);
     const prune = await as('installer', 'install', '--apply', '--without', 'webhook');
-    assert.match(prune.stderr, /^missing: delete validatingwebhookconfigurations\.admissionregistration\.k8s\.io: drydock$/m);
+    assert.match(
+      prune.stderr,
+      /^missing: delete validatingwebhookconfigurations\.admissionregistration\.k8s\.io: drydock$/m,
+    );
     assert.equal(prune.stdout.includes('serverside-applied'), false);
   });
 
   test('what is missing for removing it is named, and is enough', async () => {
     const named = await granted('uninstaller', 'uninstall', '--apply', '--with-kinds');
-    assert.ok(named.some(({ verbs, resources }) => verbs.includes('delete') && resources.includes('customresourcedefinitions')));
+    assert.ok(
+      named.some(
+        ({ verbs, resources }) =>
+          verbs.includes('delete') && resources.includes('customresourcedefinitions'),
+      ),
+    );
   });
 });

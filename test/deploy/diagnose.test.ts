@@ -19,11 +19,18 @@ import { callWebhookAt, removeWebhook } from '../operator/harness/webhook-addres
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const home = 'drydock-system';
 
-type Checked = { readonly name: string; readonly findings: readonly { readonly severity: string; readonly message: string }[] };
+type Checked = {
+  readonly name: string;
+  readonly findings: readonly { readonly severity: string; readonly message: string }[];
+};
 
 describe('an installation', { skip, timeout: 180_000 }, () => {
   const { api } = controlPlane;
@@ -41,14 +48,17 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
   const leading = ['--leader-elect', '--leader-election-namespace', home];
   let operator: OperatorProcess;
   let port = 0;
-  const say = (...args: readonly string[]): Promise<Outcome> => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
+  const say = (...args: readonly string[]): Promise<Outcome> =>
+    drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
   /** Names of the checks that find something, each with its first message. */
   const found = async (): Promise<Readonly<Record<string, string>>> => {
     const { stdout, stderr } = await say('check', '-o', 'json');
     assert.match(stdout, /^\{/, stderr);
     const { checks } = JSON.parse(stdout) as { readonly checks: readonly Checked[] };
     return Object.fromEntries(
-      checks.flatMap(({ name, findings: [first] }) => (first ? [[name, `${first.severity}: ${first.message}`]] : [])),
+      checks.flatMap(({ name, findings: [first] }) =>
+        first ? [[name, `${first.severity}: ${first.message}`]] : [],
+      ),
     );
   };
 
@@ -63,32 +73,52 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     assert.match(stdout, /^ok {4}clocks /m);
     assert.match(stderr, /^drydock: \d+ errors found; see above\n$/);
     const { stdout: said } = await say('version');
-    assert.match(said, /^Client Version: \S+ \(Node v\d+\.\d+\.\d+\)\nOperator: not installed\nServer Version: v1\.\d+\.\d+\n$/);
+    assert.match(
+      said,
+      /^Client Version: \S+ \(Node v\d+\.\d+\.\d+\)\nOperator: not installed\nServer Version: v1\.\d+\.\d+\n$/,
+    );
   });
 
   test('without an operator that runs: kinds, rights, policies and priority are right, and nobody leads', async () => {
     const { code, stderr } = await say('install', '--apply', '--with', 'api-priority');
     assert.equal(code, 0, stderr);
     const { operator, webhook, ...rest } = await found();
-    assert.match(operator ?? '', /^Error: (no replica leads: there is no lease of a leader|Deployment .* has no replica that is ready)$/);
-    assert.match(webhook ?? '', /^Error: ValidatingWebhookConfiguration drydock has no certificate authority for /);
+    assert.match(
+      operator ?? '',
+      /^Error: (no replica leads: there is no lease of a leader|Deployment .* has no replica that is ready)$/,
+    );
+    assert.match(
+      webhook ?? '',
+      /^Error: ValidatingWebhookConfiguration drydock has no certificate authority for /,
+    );
     assert.deepEqual(rest, {});
     const { stdout } = await say('version', '-o', 'json');
     const { client, operators } = JSON.parse(stdout) as {
       readonly client: { readonly version: string };
       readonly operators: readonly object[];
     };
-    assert.deepEqual(operators, [{ deployment: `${home}/drydock`, image: `drydock:${client.version}` }]);
+    assert.deepEqual(operators, [
+      { deployment: `${home}/drydock`, image: `drydock:${client.version}` },
+    ]);
   });
 
   test('whose operator leads has a leader; a right that is taken away is named, and install gives it back', async () => {
     [port = 0] = await freePorts(1);
-    operator = await startOperator({ flags: [...leading, `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    operator = await startOperator({
+      flags: [...leading, `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'],
+    });
     await until('a leader', async () => !/no replica leads/.test((await say('check')).stdout));
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator';
-    const role = await api.get<{ readonly rules: readonly { readonly resources?: readonly string[] }[] }>(path);
-    await api.patch(path, { rules: role.rules.filter(({ resources }) => resources?.includes('pods/eviction') !== true) });
-    assert.equal((await found())['rights'], 'Error: ClusterRole drydock-operator lacks rights: create pods/eviction');
+    const role = await api.get<{
+      readonly rules: readonly { readonly resources?: readonly string[] }[];
+    }>(path);
+    await api.patch(path, {
+      rules: role.rules.filter(({ resources }) => resources?.includes('pods/eviction') !== true),
+    });
+    assert.equal(
+      (await found())['rights'],
+      'Error: ClusterRole drydock-operator lacks rights: create pods/eviction',
+    );
     const again = await say('install', '--apply', '--force-conflicts', '--with', 'api-priority');
     assert.equal(again.code, 0, again.stderr);
     assert.equal((await found())['rights'], undefined);
@@ -99,7 +129,9 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     await waitFor('the webhook to be well', async () => {
       const { stdout } = await say('check');
       const line = /^.* webhook .*$/m.exec(stdout)?.[0] ?? stdout;
-      return /^ok {4}webhook {13}asked by a dry run, it refused/.test(line) ? { done: line } : { yet: line };
+      return /^ok {4}webhook {13}asked by a dry run, it refused/.test(line)
+        ? { done: line }
+        : { yet: line };
     });
     await operator.running.stop();
     assert.match(
@@ -108,9 +140,15 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     );
     const path = `/apis/apps/v1/namespaces/${home}/deployments/drydock`;
     const { spec } = await api.get<{
-      readonly spec: { readonly template: { readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] }] } } };
+      readonly spec: {
+        readonly template: {
+          readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] }] };
+        };
+      };
     }>(path);
-    const args = spec.template.spec.containers[0].args.map(arg => (arg === '--webhook-port=9443' ? '--webhook-port=0' : arg));
+    const args = spec.template.spec.containers[0].args.map(arg =>
+      arg === '--webhook-port=9443' ? '--webhook-port=0' : arg,
+    );
     const patch = [{ op: 'replace', path: '/spec/template/spec/containers/0/args', value: args }];
     assert.equal((await api.call('PATCH', path, patch, 'application/json-patch+json')).status, 200);
     assert.match(
@@ -123,17 +161,34 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
   });
 
   test('beside another operator: it is named', async () => {
-    const spec = { containers: [{ name: 'manager', image: 'quay.io/medik8s/node-maintenance-operator:v0.19.0' }] };
-    await create(api, namespace('nmo'), deployment('controller', { namespace: 'nmo', replicas: 1, spec }));
-    assert.equal((await found())['one operator'], 'Error: Deployment nmo/controller acts on the same objects as Drydock');
+    const spec = {
+      containers: [{ name: 'manager', image: 'quay.io/medik8s/node-maintenance-operator:v0.19.0' }],
+    };
+    await create(
+      api,
+      namespace('nmo'),
+      deployment('controller', { namespace: 'nmo', replicas: 1, spec }),
+    );
+    assert.equal(
+      (await found())['one operator'],
+      'Error: Deployment nmo/controller acts on the same objects as Drydock',
+    );
     await api.delete('/apis/apps/v1/namespaces/nmo/deployments/controller');
   });
 
   test('in one archive: versions, checks, objects and what could not be had; nothing secret, and for its owner alone', async () => {
     const secret = 'hidden-value-4711';
     const env = [{ name: 'PASSWORD', value: secret }];
-    const spec = { containers: [{ name: 'main', image: 'example.test/none:1', env, args: [`--token=${secret}`] }] };
-    await create(api, namespace('shop'), deployment('web', { namespace: 'shop', replicas: 1, spec }));
+    const spec = {
+      containers: [
+        { name: 'main', image: 'example.test/none:1', env, args: [`--token=${secret}`] },
+      ],
+    };
+    await create(
+      api,
+      namespace('shop'),
+      deployment('web', { namespace: 'shop', replicas: 1, spec }),
+    );
     await api.post('/api/v1/namespaces/shop/secrets', {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -169,7 +224,9 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       'objects/maintenanceapprovals.drydock.dev.json',
     ])
       assert.ok(names.includes(name), `${name} in ${names.join()}`);
-    const texts = names.filter(name => statSync(join(inside, name)).isFile()).map(name => readFileSync(join(inside, name), 'utf8'));
+    const texts = names
+      .filter(name => statSync(join(inside, name)).isFile())
+      .map(name => readFileSync(join(inside, name), 'utf8'));
     assert.ok(
       texts.every(text => !text.includes(secret)),
       'no value of a variable, argument or Secret',
@@ -178,7 +235,10 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       texts.some(text => text.includes('"PASSWORD"')),
       'the workload is there',
     );
-    assert.match(readFileSync(join(inside, 'snapshot', 'maintenances.json'), 'utf8'), /"phase": ?"Drained"/);
+    assert.match(
+      readFileSync(join(inside, 'snapshot', 'maintenances.json'), 'utf8'),
+      /"phase": ?"Drained"/,
+    );
     assert.match(
       readFileSync(join(inside, 'left-out.txt'), 'utf8'),
       /^metrics: they are served to whoever sends a token .*: metrics\/how-to-get-them\.sh in the archive has the commands$/m,
@@ -188,7 +248,11 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       byHand,
       /^kubectl create clusterrolebinding \S+ --clusterrole=drydock-metrics-reader --serviceaccount=drydock-system:default$/m,
     );
-    assert.equal((await run('sh', ['-n', join(inside, 'metrics', 'how-to-get-them.sh')])).code, 0, 'a shell can read it');
+    assert.equal(
+      (await run('sh', ['-n', join(inside, 'metrics', 'how-to-get-them.sh')])).code,
+      0,
+      'a shell can read it',
+    );
   });
 
   test('a wrong name of the archive is refused in one line, with 2', async () => {

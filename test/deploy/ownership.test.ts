@@ -13,20 +13,36 @@ import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 
 const started = await startControlPlane({ users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
 
-type Stored = { readonly metadata: { readonly labels?: object; readonly annotations?: object; readonly ownerReferences?: object } };
+type Stored = {
+  readonly metadata: {
+    readonly labels?: object;
+    readonly annotations?: object;
+    readonly ownerReferences?: object;
+  };
+};
 
 describe('what an installation has made', { skip, timeout: 240_000 }, () => {
   const { api } = controlPlane;
   after(() => controlPlane.stop());
 
-  const say = (...args: readonly string[]): Promise<Outcome> => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
-  const install = (...args: readonly string[]): Promise<Outcome> => say('install', '--apply', ...args);
+  const say = (...args: readonly string[]): Promise<Outcome> =>
+    drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
+  const install = (...args: readonly string[]): Promise<Outcome> =>
+    say('install', '--apply', ...args);
   const marksOf = async (path: string): Promise<Stored['metadata']> => {
-    const { labels = {}, annotations = {}, ownerReferences = [] } = (await api.get<Stored>(path)).metadata;
+    const {
+      labels = {},
+      annotations = {},
+      ownerReferences = [],
+    } = (await api.get<Stored>(path)).metadata;
     return { labels, annotations, ownerReferences };
   };
 
@@ -42,13 +58,22 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'not-there' };
     for (const [name, labels] of Object.entries(theirs))
       if (name !== 'kube-system')
-        await create(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations: { by: 'them' } } });
+        await create(api, {
+          apiVersion: 'v1',
+          kind: 'Namespace',
+          metadata: { name, labels, annotations: { by: 'them' } },
+        });
     const crd = 'nodemaintenances.nodemaintenance.medik8s.io';
     const [kind] = manifestsIn(readFileSync(join(deploy, 'crds', `${crd}.yaml`), 'utf8'));
     assert.ok(kind);
     await create(api, {
       ...kind,
-      metadata: { ...kind.metadata, labels: { olm: 'theirs' }, annotations: { by: 'them' }, ownerReferences: [owner] },
+      metadata: {
+        ...kind.metadata,
+        labels: { olm: 'theirs' },
+        annotations: { by: 'them' },
+        ownerReferences: [owner],
+      },
     });
     const paths = [
       ...Object.keys(theirs).map(name => `/api/v1/namespaces/${name}`),
@@ -56,20 +81,40 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
     ];
     const before = await Promise.all(paths.map(marksOf));
 
-    const first = await install('--namespace', 'kube-system', '--with', 'agent', 'plans', '--force-conflicts');
+    const first = await install(
+      '--namespace',
+      'kube-system',
+      '--with',
+      'agent',
+      'plans',
+      '--force-conflicts',
+    );
     assert.equal(first.code, 0, first.stdout + first.stderr);
     assert.deepEqual(await Promise.all(paths.map(marksOf)), before);
-    assert.match(first.stdout, /^namespace\/kube-system left alone: it was there before, and keeps its labels$/m);
+    assert.match(
+      first.stdout,
+      /^namespace\/kube-system left alone: it was there before, and keeps its labels$/m,
+    );
     assert.match(first.stdout, /^namespace\/medik8s-leases unchanged$/m);
     assert.match(
       first.stdout,
       /^namespace\/drydock-agent left alone: it was there before, and keeps its labels, but it refuses the pods that belong here \(pod-security\.kubernetes\.io\/enforce=baseline\): kubectl label namespace drydock-agent --overwrite pod-security\.kubernetes\.io\/enforce=privileged$/m,
     );
-    assert.match(first.stdout, /^namespace\/drydock-plans left alone: it was there before, and keeps its labels$/m);
+    assert.match(
+      first.stdout,
+      /^namespace\/drydock-plans left alone: it was there before, and keeps its labels$/m,
+    );
 
     const printed = await drydock(['install', '--namespace', 'kube-system']);
-    assert.doesNotMatch(printed.stdout, /^ {2}name: kube-system$/m, 'whoever pipes it into kubectl changes no label either');
-    assert.equal(printed.stderr, 'drydock: namespace kube-system is left out: it has to be there, and keeps its labels\n');
+    assert.doesNotMatch(
+      printed.stdout,
+      /^ {2}name: kube-system$/m,
+      'whoever pipes it into kubectl changes no label either',
+    );
+    assert.equal(
+      printed.stderr,
+      'drydock: namespace kube-system is left out: it has to be there, and keeps its labels\n',
+    );
     assert.match(
       (await drydock(['install', '--namespace', 'maint'])).stdout,
       /^kind: Namespace\nmetadata:\n {2}name: maint\n {2}labels:$/m,
@@ -87,14 +132,32 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
       group: 'example.test',
       scope: 'Cluster',
       names: { plural: 'widgets', kind: 'Widget' },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object' } },
+        },
+      ],
     };
     const rbac = 'rbac.authorization.k8s.io/v1';
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
     const theirs = [
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: labels('rbac') } },
-      { apiVersion: rbac, kind: 'ClusterRole', metadata: { name: 'drydock-operator-copy', labels: labels('rbac') }, rules: [] },
-      { apiVersion: rbac, kind: 'ClusterRoleBinding', metadata: { name: 'theirs', labels: labels('plans') }, roleRef, subjects: [] },
+      {
+        apiVersion: rbac,
+        kind: 'ClusterRole',
+        metadata: { name: 'drydock-operator-copy', labels: labels('rbac') },
+        rules: [],
+      },
+      {
+        apiVersion: rbac,
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'theirs', labels: labels('plans') },
+        roleRef,
+        subjects: [],
+      },
       {
         apiVersion: 'admissionregistration.k8s.io/v1',
         kind: 'ValidatingWebhookConfiguration',
@@ -107,7 +170,11 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
         metadata: { name: 'widgets.example.test', labels: labels('crds') },
         spec: widgets,
       },
-      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'drydock', namespace: 'shop', labels: labels('rbac') } },
+      {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'drydock', namespace: 'shop', labels: labels('rbac') },
+      },
       {
         apiVersion: 'v1',
         kind: 'ResourceQuota',
@@ -117,9 +184,13 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
     ];
     await create(api, ...theirs);
     const paths = theirs.map(({ apiVersion, kind, metadata }) =>
-      join(collectionOf(apiVersion, kind, 'namespace' in metadata ? metadata.namespace : undefined), metadata.name),
+      join(
+        collectionOf(apiVersion, kind, 'namespace' in metadata ? metadata.namespace : undefined),
+        metadata.name,
+      ),
     );
-    const statuses = (): Promise<readonly number[]> => Promise.all(paths.map(async path => (await api.call('GET', path)).status));
+    const statuses = (): Promise<readonly number[]> =>
+      Promise.all(paths.map(async path => (await api.call('GET', path)).status));
 
     const pruned = await install('--namespace', 'kube-system', '--without', 'agent', 'webhook');
     assert.equal(pruned.code, 0, pruned.stdout + pruned.stderr);
@@ -130,7 +201,10 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
     );
     const removed = await say('uninstall', '--namespace', 'kube-system', '--apply', '--with-kinds');
     assert.equal(removed.code, 0, removed.stdout + removed.stderr);
-    assert.match(removed.stdout, /^clusterrole\.rbac\.authorization\.k8s\.io\/drydock-operator deleted$/m);
+    assert.match(
+      removed.stdout,
+      /^clusterrole\.rbac\.authorization\.k8s\.io\/drydock-operator deleted$/m,
+    );
     assert.deepEqual(
       await statuses(),
       theirs.map(() => 200),

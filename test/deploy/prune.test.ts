@@ -14,7 +14,11 @@ import { drydock } from '../operator/harness/shipped.ts';
 
 const started = await startControlPlane({});
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 const configuration = 'validatingwebhookconfiguration.admissionregistration.k8s.io/drydock';
@@ -27,21 +31,32 @@ describe('parts that are left out', { skip, timeout: 240_000 }, () => {
     drydock(['install', '--apply', ...args, '--kubeconfig', controlPlane.kubeconfig]);
   const status = async (path: string): Promise<number> => (await api.call('GET', path)).status;
   /** Lines about what was removed. */
-  const prunedBy = ({ stdout }: Outcome): readonly string[] => stdout.split('\n').filter(line => / pruned/.test(line));
+  const prunedBy = ({ stdout }: Outcome): readonly string[] =>
+    stdout.split('\n').filter(line => / pruned/.test(line));
 
   test('the webhook goes before the operator ceases to serve it, a dry run says so, and creates go on', async () => {
     assert.equal((await install()).code, 0);
     const dry = await install('--without', 'webhook', '--dry-run=server');
     assert.equal(dry.code, 0, dry.stderr);
-    assert.deepEqual(prunedBy(dry), [`${configuration} pruned (server dry run)`, 'service/drydock-webhook pruned (server dry run)']);
+    assert.deepEqual(prunedBy(dry), [
+      `${configuration} pruned (server dry run)`,
+      'service/drydock-webhook pruned (server dry run)',
+    ]);
     assert.match(dry.stdout, /^deployment\.apps\/drydock serverside-applied \(server dry run\)$/m);
     assert.equal(await status(`${webhooks}/drydock`), 200, 'a dry run changes nothing');
 
     const without = await install('--without', 'webhook');
     assert.equal(without.code, 0, without.stderr);
-    assert.deepEqual(prunedBy(without), [`${configuration} pruned`, 'service/drydock-webhook pruned']);
+    assert.deepEqual(prunedBy(without), [
+      `${configuration} pruned`,
+      'service/drydock-webhook pruned',
+    ]);
     const lines = without.stdout.split('\n');
-    assert.ok(lines.indexOf(`${configuration} pruned`) < lines.indexOf('deployment.apps/drydock serverside-applied'), without.stdout);
+    assert.ok(
+      lines.indexOf(`${configuration} pruned`) <
+        lines.indexOf('deployment.apps/drydock serverside-applied'),
+      without.stdout,
+    );
     assert.equal(await status(`${webhooks}/drydock`), 404);
     await create(api, maintenance('n1'));
     assert.deepEqual(prunedBy(await install('--without', 'webhook')), []);
@@ -53,11 +68,20 @@ describe('parts that are left out', { skip, timeout: 240_000 }, () => {
     assert.equal(first.code, 0, first.stderr);
     const again = await install('--image', 'example.test/drydock:7');
     for (const part of parts)
-      assert.match(again.stdout, new RegExp(`^${part}: kept, because it is installed; --without ${part} prunes it$`, 'm'));
-    assert.match(again.stdout, /^daemonset\.apps\/drydock-agent serverside-applied$/m, 'the agent is of the new version as well');
+      assert.match(
+        again.stdout,
+        new RegExp(`^${part}: kept, because it is installed; --without ${part} prunes it$`, 'm'),
+      );
+    assert.match(
+      again.stdout,
+      /^daemonset\.apps\/drydock-agent serverside-applied$/m,
+      'the agent is of the new version as well',
+    );
     assert.deepEqual(prunedBy(again), []);
 
-    const brought = first.stdout.split('\n').flatMap(line => /^(\S+) serverside-applied$/.exec(line)?.[1] ?? []);
+    const brought = first.stdout
+      .split('\n')
+      .flatMap(line => /^(\S+) serverside-applied$/.exec(line)?.[1] ?? []);
     const gone = await install('--without', ...parts);
     assert.equal(gone.code, 0, gone.stdout + gone.stderr);
     const usual = (await drydock(['install'])).stdout;
@@ -68,16 +92,30 @@ describe('parts that are left out', { skip, timeout: 240_000 }, () => {
       prunedBy(gone).join('\n'),
       /customresourcedefinition|medik8s-leases|node-maintenance|drydock-operator|drydock-system/,
     );
-    assert.equal(await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-plans'), 404);
+    assert.equal(
+      await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-plans'),
+      404,
+    );
   });
 
   test('what somebody else has made is not touched: in a namespace that goes, under the same labels, or under the same name', async () => {
-    await until('the namespace to be gone', async () => (await status('/api/v1/namespaces/drydock-agent')) === 404);
+    await until(
+      'the namespace to be gone',
+      async () => (await status('/api/v1/namespaces/drydock-agent')) === 404,
+    );
     const first = await install('--with', 'agent', 'api-priority');
     assert.equal(first.code, 0, first.stdout + first.stderr);
     const labels = { 'app.kubernetes.io/part-of': 'drydock', 'app.kubernetes.io/name': 'drydock' };
-    await create(api, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: 'drydock-agent' } });
-    await create(api, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ours-too', namespace: 'drydock-system', labels } });
+    await create(api, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'theirs', namespace: 'drydock-agent' },
+    });
+    await create(api, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'ours-too', namespace: 'drydock-system', labels },
+    });
     const extra = { ...labels, 'drydock.dev/installation': 'drydock-system' };
     await create(api, {
       apiVersion: 'v1',
@@ -91,7 +129,10 @@ describe('parts that are left out', { skip, timeout: 240_000 }, () => {
       /^namespace\/drydock-agent left alone: it also has Secret theirs; kubectl delete namespace drydock-agent removes it with all that is in it$/m,
     );
     assert.equal(await status('/api/v1/namespaces/drydock-agent/secrets/theirs'), 200);
-    assert.equal(await status('/apis/apps/v1/namespaces/drydock-agent/daemonsets/drydock-agent'), 404);
+    assert.equal(
+      await status('/apis/apps/v1/namespaces/drydock-agent/daemonsets/drydock-agent'),
+      404,
+    );
     for (const name of ['ours-too', 'own-overlay'])
       assert.equal(await status(`/api/v1/namespaces/drydock-system/configmaps/${name}`), 200, name);
   });
@@ -113,7 +154,13 @@ describe('parts that are left out', { skip, timeout: 240_000 }, () => {
     const printed = (await drydock(['install', '--namespace', 'maint-b'])).stdout;
     const file = join(controlPlane.folder, 'second.yaml');
     writeFileSync(file, printed);
-    const applied = await controlPlane.kubectl(['apply', '--server-side', '--force-conflicts', '-f', file]);
+    const applied = await controlPlane.kubectl([
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '-f',
+      file,
+    ]);
     assert.equal(applied.code, 0, applied.stderr);
     const checked = await drydock(['check', '--kubeconfig', controlPlane.kubeconfig]);
     assert.match(

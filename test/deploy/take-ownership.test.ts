@@ -7,11 +7,18 @@ import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { drydock } from '../operator/harness/shipped.ts';
 
-/** What Helm or OLM keeps is taken over as a whole or not at all. With Helm itself: test/release/matrix.test.ts. */
+/**
+ * What Helm or OLM keeps is taken over as a whole or not at all. With Helm itself:
+ * test/release/matrix.test.ts.
+ */
 
 const started = await startControlPlane({});
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const home = 'drydock-system';
 const operator = `/apis/apps/v1/namespaces/${home}/deployments/drydock`;
@@ -20,8 +27,15 @@ const secrets = `/api/v1/namespaces/${home}/secrets`;
 const admission = '/apis/admissionregistration.k8s.io/v1';
 
 type Stored = {
-  readonly metadata: { readonly annotations?: Readonly<Record<string, string>>; readonly labels?: Readonly<Record<string, string>> };
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
+  readonly metadata: {
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly image: string }[] };
+    };
+  };
 };
 
 describe('an installation that another tool keeps', { skip, timeout: 180_000 }, () => {
@@ -30,8 +44,10 @@ describe('an installation that another tool keeps', { skip, timeout: 180_000 }, 
 
   const install = (...args: readonly string[]): Promise<Outcome> =>
     drydock(['install', '--apply', ...args, '--kubeconfig', controlPlane.kubeconfig]);
-  const imageNow = async (): Promise<string | undefined> => (await api.get<Stored>(operator)).spec.template.spec.containers[0]?.image;
-  const isThere = async (path: string): Promise<boolean> => (await api.call('GET', path)).status === 200;
+  const imageNow = async (): Promise<string | undefined> =>
+    (await api.get<Stored>(operator)).spec.template.spec.containers[0]?.image;
+  const isThere = async (path: string): Promise<boolean> =>
+    (await api.call('GET', path)).status === 200;
   const marks = { 'meta.helm.sh/release-name': 'ours', 'meta.helm.sh/release-namespace': home };
   const record = (name: string, release: string): Parameters<typeof create>[1] => ({
     apiVersion: 'v1',
@@ -54,7 +70,9 @@ describe('an installation that another tool keeps', { skip, timeout: 180_000 }, 
 
   test('by Helm: it is taken over when told to, and not when the API server would refuse a part of it', async () => {
     for (const path of [operator, role])
-      await api.patch(path, { metadata: { annotations: marks, labels: { 'app.kubernetes.io/managed-by': 'Helm' } } });
+      await api.patch(path, {
+        metadata: { annotations: marks, labels: { 'app.kubernetes.io/managed-by': 'Helm' } },
+      });
     await create(
       api,
       record('sh.helm.release.v1.ours.v1', 'ours'),
@@ -72,7 +90,12 @@ describe('an installation that another tool keeps', { skip, timeout: 180_000 }, 
         spec: {
           matchConstraints: {
             resourceRules: [
-              { apiGroups: ['rbac.authorization.k8s.io'], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['clusterroles'] },
+              {
+                apiGroups: ['rbac.authorization.k8s.io'],
+                apiVersions: ['v1'],
+                operations: ['UPDATE'],
+                resources: ['clusterroles'],
+              },
             ],
           },
           validations: [{ expression: "object.metadata.name != 'drydock-drainer'" }],
@@ -88,7 +111,9 @@ describe('an installation that another tool keeps', { skip, timeout: 180_000 }, 
     const touch = { metadata: { annotations: { touched: 'yes' } } };
     await until(
       'the policy to be in force',
-      async () => (await api.call('PATCH', `${role}?dryRun=All`, touch, 'application/merge-patch+json')).status >= 400,
+      async () =>
+        (await api.call('PATCH', `${role}?dryRun=All`, touch, 'application/merge-patch+json'))
+          .status >= 400,
     );
     const told = await install('--image', 'example.test/drydock:2');
     assert.match(
@@ -101,26 +126,42 @@ describe('an installation that another tool keeps', { skip, timeout: 180_000 }, 
       half.stderr,
       /^drydock: Helm keeps it, and nothing has been changed, because a part of it would be refused: clusterrole\.rbac\.authorization\.k8s\.io\/drydock-drainer FAILED: /m,
     );
-    assert.deepEqual([await imageNow(), await isThere(`${secrets}/sh.helm.release.v1.ours.v1`)], ['example.test/drydock:1', true]);
+    assert.deepEqual(
+      [await imageNow(), await isThere(`${secrets}/sh.helm.release.v1.ours.v1`)],
+      ['example.test/drydock:1', true],
+    );
 
     for (const kind of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
       await api.delete(`${admission}/${kind}/${policy.name}`);
     await until(
       'the policy to be no more',
-      async () => (await api.call('PATCH', `${role}?dryRun=All`, touch, 'application/merge-patch+json')).status === 200,
+      async () =>
+        (await api.call('PATCH', `${role}?dryRun=All`, touch, 'application/merge-patch+json'))
+          .status === 200,
     );
     const taken = await install('--take-ownership', '--image', 'example.test/drydock:2');
     assert.equal(taken.code, 0, taken.stdout + taken.stderr);
     assert.equal(await imageNow(), 'example.test/drydock:2');
     const left = await Promise.all(
-      ['sh.helm.release.v1.ours.v1', 'sh.helm.release.v1.ours.v2', 'sh.helm.release.v1.theirs.v1', 'another-name'].map(name =>
-        isThere(`${secrets}/${name}`),
-      ),
+      [
+        'sh.helm.release.v1.ours.v1',
+        'sh.helm.release.v1.ours.v2',
+        'sh.helm.release.v1.theirs.v1',
+        'another-name',
+      ].map(name => isThere(`${secrets}/${name}`)),
     );
-    assert.deepEqual(left, [false, false, true, true], 'this release is forgotten, and nothing else');
+    assert.deepEqual(
+      left,
+      [false, false, true, true],
+      'this release is forgotten, and nothing else',
+    );
     for (const path of [operator, role]) {
       const { annotations = {}, labels = {} } = (await api.get<Stored>(path)).metadata;
-      assert.deepEqual([annotations['meta.helm.sh/release-name'], labels['app.kubernetes.io/managed-by']], [undefined, undefined], path);
+      assert.deepEqual(
+        [annotations['meta.helm.sh/release-name'], labels['app.kubernetes.io/managed-by']],
+        [undefined, undefined],
+        path,
+      );
     }
     const again = await install('--image', 'example.test/drydock:2');
     assert.equal(again.code, 0, again.stderr);

@@ -13,16 +13,26 @@ import { maintenance, maintenancePath, untilMaintenance } from '../operator/harn
 import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 import { removeWebhook } from '../operator/harness/webhook-address.ts';
 
-/** drydock uninstall, after each way of installing: what an installation has made goes, and nothing else. */
+/**
+ * drydock uninstall, after each way of installing: what an installation has made goes, and nothing
+ * else.
+ */
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
 const home = 'drydock-system';
 
-type Item = { readonly kind?: string; readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid: string } };
+type Item = {
+  readonly kind?: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid: string };
+};
 
 /** Of every kind that an installation makes objects of. */
 const collections = [
@@ -36,10 +46,14 @@ const collections = [
   '/apis/policy/v1/poddisruptionbudgets',
   '/apis/networking.k8s.io/v1/networkpolicies',
   '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
-  ...['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'].map(name => `/apis/rbac.authorization.k8s.io/v1/${name}`),
-  ...['validatingwebhookconfigurations', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
-    name => `/apis/admissionregistration.k8s.io/v1/${name}`,
+  ...['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'].map(
+    name => `/apis/rbac.authorization.k8s.io/v1/${name}`,
   ),
+  ...[
+    'validatingwebhookconfigurations',
+    'validatingadmissionpolicies',
+    'validatingadmissionpolicybindings',
+  ].map(name => `/apis/admissionregistration.k8s.io/v1/${name}`),
 ];
 
 describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
@@ -50,13 +64,15 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
   });
   after(() => controlPlane.stop());
 
-  const say = (...args: readonly string[]): Promise<Outcome> => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
+  const say = (...args: readonly string[]): Promise<Outcome> =>
+    drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
   const uninstall = (...args: readonly string[]): Promise<Outcome> => say('uninstall', ...args);
   const everything = async (): Promise<ReadonlySet<string>> => {
     const lists = await Promise.all(
       collections.map(async path =>
         (await api.get<{ readonly items: readonly Item[] }>(path)).items.map(
-          ({ metadata }) => `${path.split('/').at(-1)} ${metadata.namespace ?? ''}/${metadata.name}`,
+          ({ metadata }) =>
+            `${path.split('/').at(-1)} ${metadata.namespace ?? ''}/${metadata.name}`,
         ),
       ),
     );
@@ -70,9 +86,13 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
   const shared = ['medik8s-leases', 'node-maintenance'];
 
   const applied = async (args: readonly string[], input?: string): Promise<void> => {
-    // The kinds stay from way to way, and the command has left out of them what an older API server does not know.
+    // The kinds stay from way to way, and the command has left out of them what an older API server
+    // does not know.
     const flags = ['apply', '--server-side', '--force-conflicts'];
-    const { code, stderr } = await controlPlane.kubectl([...flags, ...args], input === undefined ? {} : { input });
+    const { code, stderr } = await controlPlane.kubectl(
+      [...flags, ...args],
+      input === undefined ? {} : { input },
+    );
     assert.equal(code, 0, stderr);
   };
   const extras = ['machine-api', 'virtual-machines', 'plans', 'agent', 'api-priority'];
@@ -115,10 +135,19 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
       assert.equal(done.code, 0, done.stdout + done.stderr);
       assert.deepEqual(
         done.stdout.split('\n').filter(line => line.endsWith(' deleted')),
-        dry.stdout.split('\n').flatMap(line => (line.endsWith(' deleted (server dry run)') ? [line.replace(' (server dry run)', '')] : [])),
+        dry.stdout
+          .split('\n')
+          .flatMap(line =>
+            line.endsWith(' deleted (server dry run)')
+              ? [line.replace(' (server dry run)', '')]
+              : [],
+          ),
         'exactly what was shown',
       );
-      assert.match(done.stdout, /^validatingwebhookconfiguration\.admissionregistration\.k8s\.io\/drydock deleted\n/);
+      assert.match(
+        done.stdout,
+        /^validatingwebhookconfiguration\.admissionregistration\.k8s\.io\/drydock deleted\n/,
+      );
       await until(
         'the namespaces to be gone',
         async () =>
@@ -127,10 +156,19 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
           (await status('/api/v1/namespaces/drydock-agent')) === 404,
       );
       const left = [...(await everything())].filter(name => !before.has(name)).toSorted();
-      assert.deepEqual(left, before.has('namespaces /medik8s-leases') ? [] : shared.map(name => `namespaces /${name}`));
+      assert.deepEqual(
+        left,
+        before.has('namespaces /medik8s-leases') ? [] : shared.map(name => `namespaces /${name}`),
+      );
       assert.deepEqual(await gone(before), []);
-      for (const name of ['maintenances.drydock.dev', 'nodemaintenances.nodemaintenance.medik8s.io'])
-        assert.equal(await status(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`), 200);
+      for (const name of [
+        'maintenances.drydock.dev',
+        'nodemaintenances.nodemaintenance.medik8s.io',
+      ])
+        assert.equal(
+          await status(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`),
+          200,
+        );
       for (const line of [
         /^left: the kinds of drydock\.dev with 0 objects; --with-kinds deletes both$/m,
         /^left: customresourcedefinition\.apiextensions\.k8s\.io\/nodemaintenances\.nodemaintenance\.medik8s\.io with 0 objects: other operators serve it as well$/m,
@@ -138,7 +176,10 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
       ])
         assert.match(done.stdout, line);
       const again = await uninstall('--apply');
-      assert.deepEqual([again.code, again.stdout], [0, `nothing of an installation is in namespace ${home}\n`]);
+      assert.deepEqual(
+        [again.code, again.stdout],
+        [0, `nothing of an installation is in namespace ${home}\n`],
+      );
     });
 
   test('refuses while a node is held; releases it when told to, before anything else goes; or leaves it held', async () => {
@@ -158,19 +199,26 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
       );
     }
     assert.deepEqual(await gone(full), [], 'nothing has gone');
-    assert.match((await uninstall('--release-nodes')).stdout, /^node\/n1 held by Maintenance n1: would be released first \(dry run\)$/m);
+    assert.match(
+      (await uninstall('--release-nodes')).stdout,
+      /^node\/n1 held by Maintenance n1: would be released first \(dry run\)$/m,
+    );
     assert.equal(await status(maintenancePath('n1')), 200);
 
     const kept = await uninstall('--keep-held');
     assert.equal(kept.code, 0, kept.stderr);
-    assert.match(kept.stdout, /^left: node\/n1 held by Maintenance n1, until an operator is installed again$/m);
+    assert.match(
+      kept.stdout,
+      /^left: node\/n1 held by Maintenance n1, until an operator is installed again$/m,
+    );
     await create(api, {
       apiVersion: 'drydock.dev/v1alpha1',
       kind: 'MachineEventSource',
       metadata: { name: 'cloud' },
       spec: { aws: {} },
     });
-    const machine = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
+    const machine =
+      '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
     await api.post(machine, {
       apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
       kind: 'MachineMaintenance',
@@ -186,13 +234,24 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
     });
     const taking = await uninstall('--release-nodes', '--apply');
     assert.equal(taking.code, 1);
-    assert.match(taking.stderr, /these would take nodes again: MachineEventSource cloud \(kubectl delete machineeventsource cloud\)/);
+    assert.match(
+      taking.stderr,
+      /these would take nodes again: MachineEventSource cloud \(kubectl delete machineeventsource cloud\)/,
+    );
     await api.delete('/apis/drydock.dev/v1alpha1/machineeventsources/cloud');
     await until('the operator to have claimed it', async () =>
-      (await uninstall()).stderr.includes('MachineMaintenance drydock-system/m1, which the operator has to let go'),
+      (await uninstall()).stderr.includes(
+        'MachineMaintenance drydock-system/m1, which the operator has to let go',
+      ),
     );
     assert.deepEqual(await gone(full), [], 'nothing has gone');
-    const released = await uninstall('--release-nodes', '--apply', '--with-kinds', '--timeout', '30s');
+    const released = await uninstall(
+      '--release-nodes',
+      '--apply',
+      '--with-kinds',
+      '--timeout',
+      '30s',
+    );
     assert.equal(released.code, 0, released.stdout + released.stderr);
     assert.match(
       released.stdout,
@@ -201,18 +260,37 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
     assert.equal((await getNode(api, 'n1')).spec.unschedulable ?? false, false);
     await until(
       'the kinds to be gone',
-      async () => (await status('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/maintenances.drydock.dev')) === 404,
+      async () =>
+        (await status(
+          '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/maintenances.drydock.dev',
+        )) === 404,
     );
-    assert.equal(await status('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodemaintenances.nodemaintenance.medik8s.io'), 200);
+    assert.equal(
+      await status(
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodemaintenances.nodemaintenance.medik8s.io',
+      ),
+      200,
+    );
     await operator.running.stop();
   });
 
   test("leaves others' namespaces and what is theirs in ours; names the installation that there is; wrong calls end with 2", async () => {
-    await create(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'maint', labels: { team: 'nodes' } } });
-    await until('the namespaces to be gone', async () => (await status('/api/v1/namespaces/drydock-plans')) === 404);
+    await create(api, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'maint', labels: { team: 'nodes' } },
+    });
+    await until(
+      'the namespaces to be gone',
+      async () => (await status('/api/v1/namespaces/drydock-plans')) === 404,
+    );
     const installed = await say('install', '--apply', '--namespace', 'maint', '--with', 'plans');
     assert.equal(installed.code, 0, installed.stdout + installed.stderr);
-    await create(api, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'drydock-plans' } });
+    await create(api, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'theirs', namespace: 'drydock-plans' },
+    });
     const wrong = await uninstall('--apply');
     assert.equal(wrong.code, 1);
     assert.equal(
@@ -225,7 +303,10 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
       done.stdout,
       /^namespace\/drydock-plans left alone: it also has ConfigMap theirs; kubectl delete namespace drydock-plans removes it/m,
     );
-    assert.match(done.stdout, /^left: namespace\/maint: it was there before, or helm install --create-namespace has made it$/m);
+    assert.match(
+      done.stdout,
+      /^left: namespace\/maint: it was there before, or helm install --create-namespace has made it$/m,
+    );
     assert.equal(await status('/api/v1/namespaces/maint'), 200);
     for (const [args, text] of [
       [['--release-nodes', '--keep-held'], /cannot be combined/],

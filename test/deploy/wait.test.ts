@@ -15,10 +15,15 @@ import { callWebhookAt } from '../operator/harness/webhook-address.ts';
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
-const skip = leftOut || (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own');
+const skip =
+  leftOut ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own');
 const controlPlane = started as ControlPlane;
 const home = 'drydock-system';
-const configuration = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock';
+const configuration =
+  '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock';
 
 describe('install --apply --wait', { skip, timeout: 240_000 }, () => {
   const { api } = controlPlane;
@@ -29,7 +34,11 @@ describe('install --apply --wait', { skip, timeout: 240_000 }, () => {
   test('pods that no node takes are named when the time is over, with what the scheduler says', async () => {
     const { code, stdout, stderr } = await install('--timeout', '4s', '--with', 'api-priority');
     assert.equal(code, 1);
-    assert.match(stdout, /^deployment\.apps\/drydock serverside-applied$/m, 'what is applied stays');
+    assert.match(
+      stdout,
+      /^deployment\.apps\/drydock serverside-applied$/m,
+      'what is applied stays',
+    );
     assert.match(stderr, /^waiting: Deployment drydock: 0 of 2 updated replicas are available/m);
     assert.match(
       stderr,
@@ -38,7 +47,12 @@ describe('install --apply --wait', { skip, timeout: 240_000 }, () => {
   });
 
   test('pods that are refused are named, with what refused them', async () => {
-    const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'full', namespace: home }, spec: { hard: { pods: '0' } } };
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'full', namespace: home },
+      spec: { hard: { pods: '0' } },
+    };
     await create(api, quota);
     const { code, stderr } = await install('--timeout', '4s', '--image', 'example.test/drydock:2');
     assert.equal(code, 1);
@@ -61,7 +75,13 @@ describe('install --apply --wait', { skip, timeout: 240_000 }, () => {
       ),
     );
     const [port = 0] = await freePorts(1);
-    const flags = ['--leader-elect', '--leader-election-namespace', home, `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'];
+    const flags = [
+      '--leader-elect',
+      '--leader-election-namespace',
+      home,
+      `--webhook-port=${port}`,
+      '--webhook-extra-name=127.0.0.1',
+    ];
     const operator = await operatorsOn(controlPlane)({ flags });
     await callWebhookAt(api, port);
     const { code, stdout, stderr } = await installing;
@@ -77,7 +97,11 @@ describe('install --apply --wait', { skip, timeout: 240_000 }, () => {
     assert.ok(asked.length <= 2, `${asked.length} lists of pods`);
 
     const again = await install('--timeout', '1m');
-    assert.equal(again.code, 1, 'the address of a webhook is set by another manager here, which is told before anything is waited for');
+    assert.equal(
+      again.code,
+      1,
+      'the address of a webhook is set by another manager here, which is told before anything is waited for',
+    );
     await operator.running.stop();
   });
 

@@ -4,13 +4,17 @@ import { join, relative } from 'node:path';
 import { test } from 'node:test';
 
 /**
- * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a defect is (packages/utils/src/panic-handler.ts), throws on, or
- * stands here with the reason why it cannot mistake one for a refusal.
+ * Whatever catches an error around a call has our own code inside its `try` as well: it asks what a
+ * defect is (packages/utils/src/panic-handler.ts), throws on, or stands here with the reason why it
+ * cannot mistake one for a refusal.
  */
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Processes that run for long, and what they ask with. Commands end with the error, which names itself. */
+/**
+ * Processes that run for long, and what they ask with. Commands end with the error, which names
+ * itself.
+ */
 const folders = [
   'apimachinery/src',
   'core/src',
@@ -32,16 +36,19 @@ const tells = /\b(isDefect|tell|guard|throw)\b|[#.]textOf\(/;
 const harmless: Readonly<Record<string, string>> = {
   'operator/src/admission/review.ts': 'JSON.parse of a request',
   'operator/src/admission/reservation.ts': 'JSON.parse of an annotation',
-  'operator/src/admission/certificates/plan.ts': 'a certificate that others may have written is read',
+  'operator/src/admission/certificates/plan.ts':
+    'a certificate that others may have written is read',
   'kube-client/src/config/exec.ts': 'an early renewal: the one that has to come of it tells',
   'kube-client/src/config/in-cluster.ts': 'a file is read',
-  'kube-client/src/http/exchange.ts': 'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
+  'kube-client/src/http/exchange.ts':
+    'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
   'kube-client/src/http/http2-exchange.ts': 'a request of node:http2; likewise',
   'kube-client/src/watch/watch-lines.ts': 'JSON.parse of a line',
   'dashboard/src/http/body.ts': 'JSON.parse of a body',
   'operator/src/monitoring/refusal.ts': 'JSON.parse of an answer',
   'openstack/src/failure.ts': 'JSON.parse of an answer',
-  'clouds/src/aws/client.ts': "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
+  'clouds/src/aws/client.ts':
+    "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
   'clouds/src/aws/region.ts': 'a YAML parser reads what others wrote',
   'clouds/src/cloudevents.ts': 'decodeURIComponent of a header, JSON.parse of a body',
   'clouds/src/metadata/http.ts': 'JSON.parse of an answer',
@@ -56,7 +63,7 @@ const harmless: Readonly<Record<string, string>> = {
 const handsOn = /(#broken|#failedBy|#unexpected|#why|failed)\(.*error/;
 
 /** From an opening bracket to its closing one. */
-const bracketed = (text: string, from: number, [opening, closing]: string): string => {
+function bracketed(text: string, from: number, [opening, closing]: string): string {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {
     if (text[at] === opening) depth += 1;
@@ -64,29 +71,38 @@ const bracketed = (text: string, from: number, [opening, closing]: string): stri
     if (depth === 0) return text.slice(from, at + 1);
   }
   return text.slice(from);
-};
+}
 
-const catchesIn = (file: string): readonly string[] => {
+function catchesIn(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   const clauses = [...text.matchAll(/\bcatch (?:\(\w+\) )?(?=\{)/g)].map(({ index, 0: head }) =>
     bracketed(text, index + head.length, '{}'),
   );
-  const calls = [...text.matchAll(/\.catch(?=\()/g)].map(({ index, 0: head }) => bracketed(text, index + head.length, '()'));
+  const calls = [...text.matchAll(/\.catch(?=\()/g)].map(({ index, 0: head }) =>
+    bracketed(text, index + head.length, '()'),
+  );
   return [...clauses, ...calls];
-};
+}
 
 const files = folders.flatMap(folder =>
   readdirSync(join(root, 'packages', folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.includes('testing/'))
+    .filter(
+      name => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.includes('testing/'),
+    )
     .map(name => join(root, 'packages', folder, name)),
 );
 
-const silentIn = (file: string): readonly string[] =>
-  catchesIn(file).filter(text => !tells.test(text) && !handsOn.test(text) && !isHandedOver.test(text));
+function silentIn(file: string): readonly string[] {
+  return catchesIn(file).filter(
+    text => !tells.test(text) && !handsOn.test(text) && !isHandedOver.test(text),
+  );
+}
 
 test('every catch tells a defect from a refusal, or says why there can be none', () => {
   const silent = new Map(
-    files.map(file => [relative(join(root, 'packages'), file), silentIn(file)] as const).filter(([, found]) => found.length > 0),
+    files
+      .map(file => [relative(join(root, 'packages'), file), silentIn(file)] as const)
+      .filter(([, found]) => found.length > 0),
   );
   assert.deepEqual(
     [...silent].filter(([file]) => !(file in harmless)),

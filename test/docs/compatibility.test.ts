@@ -6,17 +6,33 @@ import { lacking } from '@drydock/apimachinery';
 import { withTable } from '../../tools/neighbours/table.ts';
 import { newest, releases } from '../control-plane/releases.ts';
 
-/** docs/compatibility.md promises a test for each row: the promise is kept as long as these tests exist under their titles. */
+/**
+ * docs/compatibility.md promises a test for each row: the promise is kept as long as these tests
+ * exist under their titles.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
 // Without the table that is written: test/docs/neighbours.test.ts has that one.
 const text = withTable(readFileSync(join(root, 'docs', 'compatibility.md'), 'utf8'), '');
 
-const inFolder = (folder: string, ...names: readonly string[]): readonly (readonly [string, string])[] =>
-  names.map(name => [name, `${folder}/${name}.test.ts`] as const);
+function inFolder(
+  folder: string,
+  ...names: readonly string[]
+): readonly (readonly [string, string])[] {
+  return names.map(name => [name, `${folder}/${name}.test.ts`] as const);
+}
 
 const files = new Map<string, string>([
-  ...inFolder('test/operator', 'contract', 'maintenance', 'lifecycle', 'generations', 'admission', 'quorum', 'handover'),
+  ...inFolder(
+    'test/operator',
+    'contract',
+    'maintenance',
+    'lifecycle',
+    'generations',
+    'admission',
+    'quorum',
+    'handover',
+  ),
   ...inFolder('test/operator/commands', 'commands', 'drain-command'),
   ['install', 'test/deploy/install.test.ts'],
   ['machine-decide', 'packages/core/src/machine/decide.test.ts'],
@@ -50,7 +66,10 @@ const files = new Map<string, string>([
 ]);
 
 const sources = new Map(
-  [...files].map(([name, file]) => [name, existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : '']),
+  [...files].map(([name, file]) => [
+    name,
+    existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : '',
+  ]),
 );
 
 /** Up to the first chapter whose rows name tests. */
@@ -59,31 +78,48 @@ const [releaseTable = ''] = /^## Releases of Kubernetes$[^]*?(?=^## )/m.exec(tex
 const rows = text
   .replace(releaseTable, '')
   .split('\n')
-  .filter(line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line));
-const references = [...text.matchAll(/(?<=[|>] ?)([a-z0-9-]+): `([^`]+)`/g)].map(([, file = '', title = '']) => ({ file, title }));
+  .filter(
+    line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line),
+  );
+const references = [...text.matchAll(/(?<=[|>] ?)([a-z0-9-]+): `([^`]+)`/g)].map(
+  ([, file = '', title = '']) => ({ file, title }),
+);
 
 test('every test that the document names exists', () => {
   assert.ok(references.length > 100, `${references.length} references found`);
-  const missing = references.filter(({ file, title }) => sources.get(file)?.includes(title) !== true);
+  const missing = references.filter(
+    ({ file, title }) => sources.get(file)?.includes(title) !== true,
+  );
   assert.deepEqual(missing, []);
 });
 
 test('every row names a test', () => {
-  const bare = rows.filter(row => !/[a-z0-9-]+: `/.test(row) && !row.includes('the two tables below'));
+  const bare = rows.filter(
+    row => !/[a-z0-9-]+: `/.test(row) && !row.includes('the two tables below'),
+  );
   assert.deepEqual(bare, []);
 });
 
 test('every weakness has its row', () => {
-  const numbers = [...Array.from({ length: 24 }, (_, n) => `M${n + 1}`), ...Array.from({ length: 13 }, (_, n) => `K${n + 1}`)];
+  const numbers = [
+    ...Array.from({ length: 24 }, (_, n) => `M${n + 1}`),
+    ...Array.from({ length: 13 }, (_, n) => `K${n + 1}`),
+  ];
   const missing = numbers.filter(number => !text.includes(`| ${number} | `));
   assert.deepEqual(missing, []);
 });
 
 test('the table of releases names what the control plane of the tests is built from', () => {
-  for (const { name, version, minor } of releases.filter(one => ['1.30', '1.34', newest.name].includes(one.name))) {
+  for (const { name, version, minor } of releases.filter(one =>
+    ['1.30', '1.34', newest.name].includes(one.name),
+  )) {
     assert.ok(releaseTable.includes(`\n| ${name} | `), name);
     assert.ok(releaseTable.includes(version.slice(1)), version);
-    assert.equal(releaseTable.includes('selectableFields'), lacking({ minor: 30 }).length > 0, String(minor));
+    assert.equal(
+      releaseTable.includes('selectableFields'),
+      lacking({ minor: 30 }).length > 0,
+      String(minor),
+    );
   }
 });
 
@@ -97,7 +133,10 @@ test('the versions of what it runs on are those that the tests build', () => {
     ['test/olm/controllers-1', 'github.com/operator-framework/operator-controller'],
   ] as const;
   for (const [folder, module] of built) {
-    const [, version = 'none'] = new RegExp(`${module} v([\\d.]+)$`, 'm').exec(readFileSync(join(root, folder, 'go.mod'), 'utf8')) ?? [];
+    const [, version = 'none'] =
+      new RegExp(`${module} v([\\d.]+)$`, 'm').exec(
+        readFileSync(join(root, folder, 'go.mod'), 'utf8'),
+      ) ?? [];
     assert.ok(platforms.includes(version), `${module} ${version}`);
   }
   assert.ok(platforms.includes(newest.version.slice(1)), newest.version);

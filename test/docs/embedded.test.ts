@@ -10,7 +10,8 @@ import { newest } from '../control-plane/releases.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 test('the example of docs/embedded.md runs, and its node is Ready when ten seconds have passed', () => {
-  const [, example = ''] = /```ts\n(.*?)```/s.exec(readFileSync(join(root, 'docs', 'embedded.md'), 'utf8')) ?? [];
+  const [, example = ''] =
+    /```ts\n(.*?)```/s.exec(readFileSync(join(root, 'docs', 'embedded.md'), 'utf8')) ?? [];
   const look = `
     const { body } = await api.call({ method: 'GET', path: '/api/v1/nodes/n1' });
     console.log(clock.now().toString(), JSON.stringify(body));
@@ -21,7 +22,11 @@ test('the example of docs/embedded.md runs, and its node is Ready when ten secon
     const pod = await api.call({ method: 'GET', path: pods + '/one' });
     console.log(pod.body.status.phase, pod.body.spec.nodeName);
     runtime.stop();`;
-  const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', example + look], { cwd: root, encoding: 'utf8' });
+  const run = spawnSync(
+    process.execPath,
+    ['--input-type=module-typescript', '--eval', example + look],
+    { cwd: root, encoding: 'utf8' },
+  );
   assert.equal(run.status, 0, run.stderr);
   assert.match(run.stdout, /^2026-01-01T00:00:10Z .*"type":"Ready","status":"True"/);
   assert.match(run.stdout, /^Running n1$/m, 'a node of which nobody says what it has takes pods');

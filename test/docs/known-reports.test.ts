@@ -10,7 +10,8 @@ const rows = page
   .filter(line => line.startsWith('| ') && !line.startsWith('| what happens |'))
   .map(line => line.slice(2, -2).split(' | '));
 
-const link = /^\[([^\]#]+)#(\d+)\]\(https:\/\/github\.com\/[\w.-]+\/([\w.-]+)\/(?:issues|pull)\/(\d+)\)$/;
+const link =
+  /^\[([^\]#]+)#(\d+)\]\(https:\/\/github\.com\/[\w.-]+\/([\w.-]+)\/(?:issues|pull)\/(\d+)\)$/;
 
 test('every row of the known reports has what people reported, since when it is right, and tests that are there', () => {
   assert.ok(rows.length > 20);
@@ -27,6 +28,10 @@ test('every row of the known reports has what people reported, since when it is 
     }
     const tests = [...held.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
     assert.ok(tests.length > 0, what);
-    for (const path of tests) assert.ok(path.endsWith('.test.ts') && existsSync(join(root, path)), `${what}: ${path} is no test`);
+    for (const path of tests)
+      assert.ok(
+        path.endsWith('.test.ts') && existsSync(join(root, path)),
+        `${what}: ${path} is no test`,
+      );
   }
 });

@@ -15,14 +15,23 @@ import {
 } from '../../tools/neighbours/records.ts';
 import { documentsText, tableOf, withTable } from '../../tools/neighbours/table.ts';
 
-/** What documents claim of real systems is tied to the tier that has seen it, and CI takes those tiers in turn. */
+/**
+ * What documents claim of real systems is tied to the tier that has seen it, and CI takes those
+ * tiers in turn.
+ */
 
 const neighbours = await readNeighbours();
 const names = neighbours.map(({ name }) => name);
 
-const run = (commit: string): GreenRun => ({ commit, date: '2026-11-27', passed: 3, seconds: 61, versions: { Etcd: '3' } });
-const tier = (name: string, asked = `npm run test:${name}`) => ({ name, asked, files: [], systems: { Etcd: { installed: 'etcd' } } });
-const aged = (...ages: readonly Age[]) => ages.map((age, at) => ({ name: `tier-${at}`, asked: 'npm run it', isNew: false, age }));
+function run(commit: string): GreenRun {
+  return { commit, date: '2026-11-27', passed: 3, seconds: 61, versions: { Etcd: '3' } };
+}
+function tier(name: string, asked = `npm run test:${name}`) {
+  return { name, asked, files: [], systems: { Etcd: { installed: 'etcd' } } };
+}
+function aged(...ages: readonly Age[]) {
+  return ages.map((age, at) => ({ name: `tier-${at}`, asked: 'npm run it', isNew: false, age }));
+}
 
 test('every tier that npm test leaves to another command has real systems, or its files run anyway', async () => {
   const tiers = await allTiers();
@@ -39,9 +48,12 @@ test('every tier that npm test leaves to another command has real systems, or it
 
 test('the versions of all that is pinned here are found', () => {
   for (const neighbour of neighbours) {
-    const pinned = Object.entries(neighbour.systems).filter(([, system]) => !('installed' in system));
+    const pinned = Object.entries(neighbour.systems).filter(
+      ([, system]) => !('installed' in system),
+    );
     const versions = versionsOf({ ...neighbour, systems: Object.fromEntries(pinned) });
-    for (const [system, version] of Object.entries(versions)) assert.match(version, /^\d+\.\d/, `${neighbour.name}: ${system}`);
+    for (const [system, version] of Object.entries(versions))
+      assert.match(version, /^\d+\.\d/, `${neighbour.name}: ${system}`);
   }
 });
 
@@ -53,9 +65,21 @@ test('records are of tiers that there are', () => {
 });
 
 test('a claim counts for so many commits after a green run, and no more', () => {
-  const unseen = [maxCommits, maxCommits + 1].map(age => ({ name: `unseen-${age}`, asked: 'npm run it', isNew: true, age }));
-  const all = [...aged(maxCommits, maxCommits + 1, 'lost', 'unknown'), ...unseen, { ...unseen[1]!, name: 'not claimed' }];
-  const { problems, remarks } = judge(all, new Set(['tier-0', 'tier-1', 'tier-2', 'tier-3', 'unseen-150', 'unseen-151']));
+  const unseen = [maxCommits, maxCommits + 1].map(age => ({
+    name: `unseen-${age}`,
+    asked: 'npm run it',
+    isNew: true,
+    age,
+  }));
+  const all = [
+    ...aged(maxCommits, maxCommits + 1, 'lost', 'unknown'),
+    ...unseen,
+    { ...unseen[1]!, name: 'not claimed' },
+  ];
+  const { problems, remarks } = judge(
+    all,
+    new Set(['tier-0', 'tier-1', 'tier-2', 'tier-3', 'unseen-150', 'unseen-151']),
+  );
   const remedy = 'npm run it on a clean checkout, then commit what it records';
   assert.deepEqual(problems, [
     `the tier tier-1 was last green 151 commits ago, and counts for 150: ${remedy}`,
@@ -79,15 +103,23 @@ test('a text claims the tiers that it names, alone or among others, and those wh
 
 test('the table that is written claims nothing', () => {
   const table = tableOf([tier('nodes')], {});
-  const text = withTable('a <!-- written by npm run generate --> b <!-- end of what is written --> c', table);
+  const text = withTable(
+    'a <!-- written by npm run generate --> b <!-- end of what is written --> c',
+    table,
+  );
   assert.deepEqual([...claimedTiers(withTable(text, ''), [tier('nodes')])], []);
   assert.deepEqual([...claimedTiers(text, [tier('nodes')])], ['nodes']);
   assert.throws(() => withTable('a document without a place', table), /has no place for the table/);
 });
 
 test('the table says what has been seen, when, on which commit and in which versions', () => {
-  const [, , green, never] = tableOf([tier('nova'), tier('olm')], { nova: run('0123456789abcdef') }).split('\n');
-  assert.equal(green, '| `nova` | Etcd 3 | 2026-11-27 | `01234567` | 3 in 1 min | `npm run test:nova` |');
+  const [, , green, never] = tableOf([tier('nova'), tier('olm')], {
+    nova: run('0123456789abcdef'),
+  }).split('\n');
+  assert.equal(
+    green,
+    '| `nova` | Etcd 3 | 2026-11-27 | `01234567` | 3 in 1 min | `npm run test:nova` |',
+  );
   assert.equal(never, '| `olm` | Etcd | never | | | `npm run test:olm` |');
 });
 
@@ -105,11 +137,19 @@ test('it is the turn of the one that was green longest ago, and of another one w
 });
 
 /** Only such tests are in these folders. */
-const folders = new Map(neighbours.flatMap(({ name, files }) => files.map(file => [file.split('/').slice(0, 2).join('/'), name] as const)));
+const folders = new Map(
+  neighbours.flatMap(({ name, files }) =>
+    files.map(file => [file.split('/').slice(0, 2).join('/'), name] as const),
+  ),
+);
 
 test('every row of docs/compatibility.md whose test runs real systems names the tier', async () => {
-  const everyTime = (await allTiers()).filter(({ asked }) => asked === undefined).flatMap(({ files }) => files);
-  const own = [...folders].filter(([folder]) => !everyTime.some(file => file.startsWith(`${folder}/`)));
+  const everyTime = (await allTiers())
+    .filter(({ asked }) => asked === undefined)
+    .flatMap(({ files }) => files);
+  const own = [...folders].filter(
+    ([folder]) => !everyTime.some(file => file.startsWith(`${folder}/`)),
+  );
   assert.ok(own.length >= 4, own.join());
   const text = readFileSync(join(root, 'docs', 'compatibility.md'), 'utf8');
   const places = readFileSync(join(root, 'test', 'docs', 'compatibility.test.ts'), 'utf8');
@@ -122,10 +162,15 @@ test('every row of docs/compatibility.md whose test runs real systems names the 
   for (const chapter of text.split(/^## /m)) {
     const intro = chapter.slice(0, chapter.indexOf('\n| '));
     for (const row of chapter.split('\n').filter(line => line.startsWith('| '))) {
-      const used = [...row.matchAll(/(?<=[|>] ?)([a-z0-9-]+): `/g)].map(([, file = '']) => folderOf(file));
+      const used = [...row.matchAll(/(?<=[|>] ?)([a-z0-9-]+): `/g)].map(([, file = '']) =>
+        folderOf(file),
+      );
       for (const [folder, name] of own.filter(([one]) => used.includes(one))) {
         found += 1;
-        assert.ok(claimedTiers(row, neighbours).has(name) || claimedTiers(intro, neighbours).has(name), `${folder}: ${row}`);
+        assert.ok(
+          claimedTiers(row, neighbours).has(name) || claimedTiers(intro, neighbours).has(name),
+          `${folder}: ${row}`,
+        );
       }
     }
   }

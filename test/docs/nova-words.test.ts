@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { digestOf, recordedWords, writtenWords } from '../nova/bed/words.ts';
 
-/** Words of somebody else in a configuration that we write are strings to us, and a renaming of our own words has hit one before. */
+/**
+ * Words of somebody else in a configuration that we write are strings to us, and a renaming of our
+ * own words has hit one before.
+ */
 
 test('the configuration of the OpenStack of the tests has the words that a real one knows, and no others', () => {
   assert.deepEqual(writtenWords(), recordedWords().words);

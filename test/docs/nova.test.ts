@@ -3,10 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-/** docs/nova.md promises a test for each row of its table: the promise is kept as long as these tests exist under their titles. */
+/**
+ * docs/nova.md promises a test for each row of its table: the promise is kept as long as these
+ * tests exist under their titles.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
 
 const files: Readonly<Record<string, string>> = {
   'hypervisor-reconciler': read('packages/openstack/src/hypervisor-reconciler.test.ts'),
@@ -19,7 +24,9 @@ const files: Readonly<Record<string, string>> = {
 };
 
 /** What comes before a colon is put there by the test file for each row of its table. */
-const titleOf = (title: string): string => title.replace(/^node and hypervisor: /, '');
+function titleOf(title: string): string {
+  return title.replace(/^node and hypervisor: /, '');
+}
 
 test('every test that docs/nova.md names exists, and every weakness has one', () => {
   const rows = read('docs/nova.md')
@@ -29,5 +36,6 @@ test('every test that docs/nova.md names exists, and every weakness has one', ()
   for (const row of rows) assert.match(row, /[|>] ?[a-z-]+: `/);
   const references = [...read('docs/nova.md').matchAll(/(?<=[|>] ?)([a-z-]+): `([^`]+)`/g)];
   assert.ok(references.length > 20);
-  for (const [, file = '', title = ''] of references) assert.ok(files[file]?.includes(titleOf(title)), `${file}: ${title}`);
+  for (const [, file = '', title = ''] of references)
+    assert.ok(files[file]?.includes(titleOf(title)), `${file}: ${title}`);
 });

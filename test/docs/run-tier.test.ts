@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
-/** A tier is run by scripts/run-tier.mjs: seen while it runs, counted, cut off in time, its logs kept where it fails. */
+/**
+ * A tier is run by scripts/run-tier.mjs: seen while it runs, counted, cut off in time, its logs
+ * kept where it fails.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
 const folder = mkdtempSync(join(tmpdir(), 'drydock-run-tier-'));
@@ -26,33 +29,55 @@ type Result = {
   readonly logs?: string;
 };
 
-type Limits = { readonly minutes?: number; readonly usualMinutes?: number; readonly colours?: boolean };
+type Limits = {
+  readonly minutes?: number;
+  readonly usualMinutes?: number;
+  readonly colours?: boolean;
+};
 
 let made = 0;
 
-/** Runs a file of tests as a tier. Its output comes in pieces, with the milliseconds at which each came. */
-const runFile = async (text: string, { minutes = 1, usualMinutes = 1, colours = false }: Limits = {}) => {
+/**
+ * Runs a file of tests as a tier. Its output comes in pieces, with the milliseconds at which each
+ * came.
+ */
+async function runFile(
+  text: string,
+  { minutes = 1, usualMinutes = 1, colours = false }: Limits = {},
+) {
   made += 1;
   const file = join(folder, `${made}.test.mjs`);
   writeFileSync(file, `import { test } from 'node:test';\n${text}`);
-  const tier = { name: `made ${made}`, files: [file], concurrency: 1, neighbour: { minutes: usualMinutes } };
+  const tier = {
+    name: `made ${made}`,
+    files: [file],
+    concurrency: 1,
+    neighbour: { minutes: usualMinutes },
+  };
   const script = `
     import { writeFileSync } from 'node:fs';
     import { runTier } from ${JSON.stringify(join(root, 'scripts', 'run-tier.mjs'))};
     const result = await runTier(process.execPath, ${JSON.stringify(tier)}, ${minutes});
     writeFileSync(${JSON.stringify(`${file}.json`)}, JSON.stringify(result));`;
   const env = { ...environment, TMPDIR: folder, ...(colours && { FORCE_COLOR: '1' }) };
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const pieces: { readonly text: string; readonly atMs: number }[] = [];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => pieces.push({ text, atMs: performance.now() }));
+  child.stdout
+    .setEncoding('utf8')
+    .on('data', (text: string) => pieces.push({ text, atMs: performance.now() }));
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('close', () => resolve());
   await promise;
   const result = JSON.parse(readFileSync(`${file}.json`, 'utf8')) as Result;
   return { result, pieces, output: pieces.map(piece => piece.text).join('') };
-};
+}
 
-const kept = (): readonly string[] => readdirSync(folder).filter(name => name.startsWith('drydock-logs-'));
+function kept(): readonly string[] {
+  return readdirSync(folder).filter(name => name.startsWith('drydock-logs-'));
+}
 
 /** A log of something that the tests have started. */
 const logged = `
@@ -66,11 +91,11 @@ const building = `
   writeFileSync(process.env.DRYDOCK_TEST_LOGS + '/builds/1', String(Date.now()));`;
 
 /** One that has ended may be there as a zombie until somebody asks for its exit code. */
-const stateOf = (pid: number): string => {
+function stateOf(pid: number): string {
   if (!existsSync(`/proc/${pid}/stat`)) return 'gone';
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z') ? 'gone' : stat;
-};
+}
 
 const forever = "test('never ends', () => new Promise(resolve => setTimeout(resolve, 60_000)));";
 
@@ -83,26 +108,43 @@ test('what tests do is shown while they do it, and counted, with colours or with
       test('third', { skip: 'real systems left out: none' }, () => {});`,
       { colours },
     );
-    assert.deepEqual([result.outcome, result.passed, result.failed, result.skipped], ['ended', 2, 0, 1], output);
+    assert.deepEqual(
+      [result.outcome, result.passed, result.failed, result.skipped],
+      ['ended', 2, 0, 1],
+      output,
+    );
     assert.deepEqual(result.leftOut, ['real systems left out: none']);
     assert.equal(output.includes('\u001b['), colours);
-    const [first, second] = ['first', 'second'].map(name => pieces.find(({ text }) => text.includes(name))?.atMs ?? 0) as [number, number];
+    const [first, second] = ['first', 'second'].map(
+      name => pieces.find(({ text }) => text.includes(name))?.atMs ?? 0,
+    ) as [number, number];
     assert.ok(first > 0 && second - first > 1000, `${second - first} ms lay between them`);
     assert.deepEqual([result.logs, kept()], [undefined, []]);
   }
 });
 
 test('a tier is green when tests of all of its systems have passed, and not when those are left out', async () => {
-  const skipped = (why: string): string => `test('good', () => {}); test('other', { skip: ${JSON.stringify(why)} }, () => {});`;
+  const skipped = (why: string): string =>
+    `test('good', () => {}); test('other', { skip: ${JSON.stringify(why)} }, () => {});`;
   const newer = 'control plane left out: Kubernetes 1.37 or newer has the kind Eviction';
-  const whys = ['an hour of maintenances left out: ask for it', newer, 'real nodes left out: no Go', 'control plane left out: no Go'];
+  const whys = [
+    'an hour of maintenances left out: ask for it',
+    newer,
+    'real nodes left out: no Go',
+    'control plane left out: no Go',
+  ];
   const greens = whys.map(async why => (await runFile(skipped(why))).result.isGreen);
   assert.deepEqual(await Promise.all(greens), [true, true, false, false]);
-  assert.equal((await runFile("test('other', { skip: 'no wish' }, () => {});")).result.isGreen, false);
+  assert.equal(
+    (await runFile("test('other', { skip: 'no wish' }, () => {});")).result.isGreen,
+    false,
+  );
 });
 
 test('where a test fails, the failure is told again and the logs of what was started stay', async () => {
-  const { result } = await runFile(`${logged} test('good', () => {}); test('bad', () => { throw new Error('on purpose'); });`);
+  const { result } = await runFile(
+    `${logged} test('good', () => {}); test('bad', () => { throw new Error('on purpose'); });`,
+  );
   assert.deepEqual([result.outcome, result.passed, result.failed], ['failed', 1, 1]);
   assert.match(result.failures, /✖ failing tests:[^]*✖ bad[^]*on purpose/);
   assert.equal(readFileSync(join(result.logs ?? '', 'system', 'etcd.log'), 'utf8'), 'why');
@@ -115,10 +157,13 @@ test('a file that cannot be loaded is a failure', async () => {
 });
 
 test('what is being built when the time is over has neither passed nor failed, and is ended', async () => {
-  const { result, output } = await runFile(`${building} console.log('pid', process.pid); test('good', () => {}); ${forever}`, {
-    minutes: 0.05,
-    usualMinutes: 0,
-  });
+  const { result, output } = await runFile(
+    `${building} console.log('pid', process.pid); test('good', () => {}); ${forever}`,
+    {
+      minutes: 0.05,
+      usualMinutes: 0,
+    },
+  );
   assert.deepEqual([result.outcome, result.failed, result.failures], ['no time', 0, '']);
   assert.ok(result.buildSeconds > 1, String(result.buildSeconds));
   const pid = Number(/pid (\d+)/.exec(output)?.[1]);
@@ -127,7 +172,10 @@ test('what is being built when the time is over has neither passed nor failed, a
 });
 
 test('tests that had failed by the time that it was cut off have failed', async () => {
-  const { result } = await runFile(`${building} test('bad', () => { throw new Error('on purpose'); }); ${forever}`, { minutes: 0.05 });
+  const { result } = await runFile(
+    `${building} test('bad', () => { throw new Error('on purpose'); }); ${forever}`,
+    { minutes: 0.05 },
+  );
   assert.deepEqual([result.outcome, result.failed > 0], ['failed', true]);
 });
 
@@ -144,7 +192,10 @@ test('what a test file that was killed has left is kept whole', async () => {
     mkdirSync(folder);
     writeFileSync(folder + '/etcd.log', 'why');
     console.log('left', 'drydock-control-plane-' + process.pid + '-made');`;
-  const { result, output } = await runFile(`${left} ${forever}`, { minutes: 0.05, usualMinutes: 0.01 });
+  const { result, output } = await runFile(`${left} ${forever}`, {
+    minutes: 0.05,
+    usualMinutes: 0.01,
+  });
   assert.equal(result.outcome, 'failed');
   const name = /left (\S+)/.exec(output)?.[1] ?? '';
   assert.equal(readFileSync(join(result.logs ?? '', name, 'etcd.log'), 'utf8'), 'why');

@@ -1,7 +1,9 @@
 /**
- * What the two controllers of EvictionRequest (KEP-4563) do that no released Kubernetes has: the one that turns requests into Evictions and walks through the responders of a pod, and the
- * default responder, which calls pods/eviction. Written from the contract of lifecycle.k8s.io/v1alpha1 and the drafts of both; pure, so that they play on a real API
- * server, which checks every write, and in simulated time. Left out: metrics, the five seconds for a last word once the pod is gone, and
+ * What the two controllers of EvictionRequest (KEP-4563) do that no released Kubernetes has: the
+ * one that turns requests into Evictions and walks through the responders of a pod, and the default
+ * responder, which calls pods/eviction. Written from the contract of lifecycle.k8s.io/v1alpha1 and
+ * the drafts of both; pure, so that they play on a real API server, which checks every write, and
+ * in simulated time. Left out: metrics, the five seconds for a last word once the pod is gone, and
  * the order of responders of the same priority.
  */
 
@@ -33,13 +35,18 @@ type Target = { readonly pod: { readonly name: string; readonly uid: string } };
 
 export type Pod = {
   readonly metadata: Metadata;
-  readonly spec: { readonly evictionResponders?: readonly { readonly name: string; readonly priority: number }[] };
+  readonly spec: {
+    readonly evictionResponders?: readonly { readonly name: string; readonly priority: number }[];
+  };
   readonly status?: { readonly phase?: string };
 };
 export type Request = {
   readonly metadata: Metadata;
   readonly spec: { readonly requester: string; readonly intent: string; readonly target: Target };
-  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
 };
 type Step = { readonly name: string; readonly priority: number; readonly state: string };
 export type Said = {
@@ -68,59 +75,100 @@ export type Call = {
   readonly next?: (status: number, message: string) => Call;
 };
 
-type ControllerInputs = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
-type Words = readonly [failed: readonly [status: string, reason: string], evicted: readonly [status: string, reason: string]];
+type ControllerInputs = {
+  readonly pods: readonly Pod[];
+  readonly requests: readonly Request[];
+  readonly evictions: readonly Eviction[];
+};
+type Words = readonly [
+  failed: readonly [status: string, reason: string],
+  evicted: readonly [status: string, reason: string],
+];
 
 const waiting: Words = [
   ['False', 'AwaitingEviction'],
   ['False', 'AwaitingEviction'],
 ];
 
-const text = (now: Temporal.Instant): string => now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
-const secondsSince = (time: string, now: Temporal.Instant): number =>
-  (now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000;
+function text(now: Temporal.Instant): string {
+  return now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
+}
+function secondsSince(time: string, now: Temporal.Instant): number {
+  return (now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000;
+}
 
-const isTrue = ({ status }: Request | Eviction, type: string): boolean =>
-  status?.conditions?.some(condition => condition.type === type && condition.status === 'True') === true;
+function isTrue({ status }: Request | Eviction, type: string): boolean {
+  return (
+    status?.conditions?.some(
+      condition => condition.type === type && condition.status === 'True',
+    ) === true
+  );
+}
 
 /** Nothing more comes of it. */
-export const isFinal = (one: Request | Eviction): boolean => isTrue(one, 'Failed') || isTrue(one, 'TargetEvicted');
+export function isFinal(one: Request | Eviction): boolean {
+  return isTrue(one, 'Failed') || isTrue(one, 'TargetEvicted');
+}
 
-const isLive = ({ metadata, spec }: Request): boolean => metadata.deletionTimestamp === undefined && spec.intent === 'Eviction';
+function isLive({ metadata, spec }: Request): boolean {
+  return metadata.deletionTimestamp === undefined && spec.intent === 'Eviction';
+}
 
-const conditionsOf = (one: Request | Eviction, [failed, evicted]: Words, now: Temporal.Instant): readonly Condition[] =>
-  (
+function conditionsOf(
+  one: Request | Eviction,
+  [failed, evicted]: Words,
+  now: Temporal.Instant,
+): readonly Condition[] {
+  return (
     [
       ['Failed', failed],
       ['TargetEvicted', evicted],
     ] as const
   ).map(([type, [status, reason]]) => {
     const before = one.status?.conditions?.find(condition => condition.type === type);
-    return { type, status, reason, message: '', lastTransitionTime: before?.status === status ? before.lastTransitionTime : text(now) };
+    return {
+      type,
+      status,
+      reason,
+      message: '',
+      lastTransitionTime: before?.status === status ? before.lastTransitionTime : text(now),
+    };
   });
+}
 
-const wordsOf = ({ status }: Eviction): Words => {
+function wordsOf({ status }: Eviction): Words {
   const word = (type: string): readonly [string, string] => {
     const condition = status?.conditions?.find(one => one.type === type);
     return condition ? [condition.status, condition.reason] : ['False', 'AwaitingEviction'];
   };
   return [word('Failed'), word('TargetEvicted')];
-};
+}
 
-const pathOf = (plural: string, { namespace, name }: { readonly namespace: string; readonly name?: string }): string =>
-  `/apis/${version}/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
+function pathOf(
+  plural: string,
+  { namespace, name }: { readonly namespace: string; readonly name?: string },
+): string {
+  return `/apis/${version}/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
+}
 
 /** A patch of the status that loses against whoever has written meanwhile. */
-const statusWrite = (plural: string, { metadata }: Request | Eviction, status: object): Call => ({
-  method: 'PATCH',
-  path: `${pathOf(plural, metadata)}/status`,
-  body: { metadata: { resourceVersion: metadata.resourceVersion }, status },
-});
+function statusWrite(plural: string, { metadata }: Request | Eviction, status: object): Call {
+  return {
+    method: 'PATCH',
+    path: `${pathOf(plural, metadata)}/status`,
+    body: { metadata: { resourceVersion: metadata.resourceVersion }, status },
+  };
+}
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
 
-const requestWords = (request: Request, pod: Pod | undefined, mine: readonly Eviction[]): Words => {
-  const best = mine.find(one => isTrue(one, 'TargetEvicted')) ?? mine.find(one => !isFinal(one)) ?? mine.at(-1);
+function requestWords(request: Request, pod: Pod | undefined, mine: readonly Eviction[]): Words {
+  const best =
+    mine.find(one => isTrue(one, 'TargetEvicted')) ??
+    mine.find(one => !isFinal(one)) ??
+    mine.at(-1);
   if (best !== undefined) return wordsOf(best);
   return pod === undefined
     ? [
@@ -128,12 +176,24 @@ const requestWords = (request: Request, pod: Pod | undefined, mine: readonly Evi
         ['False', 'EvictionFailed'],
       ]
     : waiting;
-};
+}
 
-const requestCalls = (request: Request, pod: Pod | undefined, mine: readonly Eviction[], now: Temporal.Instant): readonly Call[] => {
+function requestCalls(
+  request: Request,
+  pod: Pod | undefined,
+  mine: readonly Eviction[],
+  now: Temporal.Instant,
+): readonly Call[] {
   const { metadata, spec, status } = request;
-  if (isTrue(request, 'TargetEvicted') || status?.conditions?.some(({ reason }) => reason === 'EvictionInvalid') === true) return [];
-  const needsOne = pod !== undefined && isLive(request) && mine.every(one => isFinal(one) && !isTrue(one, 'TargetEvicted'));
+  if (
+    isTrue(request, 'TargetEvicted') ||
+    status?.conditions?.some(({ reason }) => reason === 'EvictionInvalid') === true
+  )
+    return [];
+  const needsOne =
+    pod !== undefined &&
+    isLive(request) &&
+    mine.every(one => isFinal(one) && !isTrue(one, 'TargetEvicted'));
   const creation: Call = {
     method: 'POST',
     path: pathOf('evictions', { namespace: metadata.namespace }),
@@ -144,43 +204,67 @@ const requestCalls = (request: Request, pod: Pod | undefined, mine: readonly Evi
         namespace: metadata.namespace,
         name: `pod-${mine.length + 1}-${spec.target.pod.name}`,
         labels: { [spec.requester]: 'requester' },
-        ownerReferences: [{ apiVersion: version, kind: 'EvictionRequest', name: metadata.name, uid: metadata.uid }],
+        ownerReferences: [
+          { apiVersion: version, kind: 'EvictionRequest', name: metadata.name, uid: metadata.uid },
+        ],
       },
       spec: { target: spec.target },
     },
   };
-  const conditions = conditionsOf(request, needsOne ? waiting : requestWords(request, pod, mine), now);
-  const isSaid = status?.observedGeneration === metadata.generation && isSame(status?.conditions, conditions);
-  const said = isSaid ? [] : [statusWrite('evictionrequests', request, { observedGeneration: metadata.generation, conditions })];
+  const conditions = conditionsOf(
+    request,
+    needsOne ? waiting : requestWords(request, pod, mine),
+    now,
+  );
+  const isSaid =
+    status?.observedGeneration === metadata.generation && isSame(status?.conditions, conditions);
+  const said = isSaid
+    ? []
+    : [
+        statusWrite('evictionrequests', request, {
+          observedGeneration: metadata.generation,
+          conditions,
+        }),
+      ];
   return [...(needsOne ? [creation] : []), ...said];
-};
+}
 
-const stepsOf = ({ status }: Eviction, pod: Pod | undefined): readonly Step[] => {
+function stepsOf({ status }: Eviction, pod: Pod | undefined): readonly Step[] {
   if (status?.targetResponders !== undefined) return status.targetResponders;
   const named = pod?.spec.evictionResponders ?? [];
   return [...named, { name: evictor, priority: 100 }]
     .toSorted((one, other) => other.priority - one.priority)
     .map(one => ({ ...one, state: 'Inactive' }));
-};
+}
 
 /** How the active responder leaves its turn, if it does. */
-const leaves = (said: Said | undefined, now: Temporal.Instant): string | undefined => {
+function leaves(said: Said | undefined, now: Temporal.Instant): string | undefined {
   if (said?.completionTime !== undefined) return 'Completed';
   const heard = said?.heartbeatTime ?? said?.startTime;
   return heard !== undefined && secondsSince(heard, now) >= silence ? 'Interrupted' : undefined;
-};
+}
 
 type Turn = { readonly steps: readonly Step[]; readonly words: Words };
 
-const turnOf = (eviction: Eviction, pod: Pod | undefined, asked: readonly Request[], now: Temporal.Instant): Turn => {
+function turnOf(
+  eviction: Eviction,
+  pod: Pod | undefined,
+  asked: readonly Request[],
+  now: Temporal.Instant,
+): Turn {
   const steps = stepsOf(eviction, pod);
   const at = steps.findIndex(({ state }) => state === 'Active');
   const said = eviction.status?.responders?.find(({ name }) => name === steps[at]?.name);
   const become = (state: string, next?: string): readonly Step[] =>
     steps.map((step, index) =>
-      index === at ? { ...step, state } : index === at + 1 && next !== undefined ? { ...step, state: next } : step,
+      index === at
+        ? { ...step, state }
+        : index === at + 1 && next !== undefined
+          ? { ...step, state: next }
+          : step,
     );
-  const isEnded = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  const isEnded =
+    pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
   if (isEnded)
     return {
       steps: become(said?.completionTime === undefined ? 'Interrupted' : 'Completed'),
@@ -208,49 +292,92 @@ const turnOf = (eviction: Eviction, pod: Pod | undefined, asked: readonly Reques
       ['False', 'EvictionFailed'],
     ],
   };
-};
+}
 
-const evictionCalls = (eviction: Eviction, pod: Pod | undefined, asked: readonly Request[], now: Temporal.Instant): readonly Call[] => {
+function evictionCalls(
+  eviction: Eviction,
+  pod: Pod | undefined,
+  asked: readonly Request[],
+  now: Temporal.Instant,
+): readonly Call[] {
   if (isFinal(eviction)) return [];
   const { steps, words } = turnOf(eviction, pod, asked, now);
   const before = eviction.status?.responders ?? [];
   const responders = steps.map(({ name, state }) => {
     const said = before.find(one => one.name === name) ?? { name };
-    return state === 'Active' && said.startTime === undefined ? { ...said, startTime: text(now) } : said;
+    return state === 'Active' && said.startTime === undefined
+      ? { ...said, startTime: text(now) }
+      : said;
   });
   const conditions = conditionsOf(eviction, words, now);
   const { targetResponders, conditions: saidBefore } = eviction.status ?? {};
-  if (isSame(targetResponders, steps) && isSame(before, responders) && isSame(saidBefore, conditions)) return [];
+  if (
+    isSame(targetResponders, steps) &&
+    isSame(before, responders) &&
+    isSame(saidBefore, conditions)
+  )
+    return [];
   return [statusWrite('evictions', eviction, { targetResponders: steps, responders, conditions })];
-};
+}
 
 /** What an entry of a responder's own is to say: the others stay as they are. */
-export const say = (eviction: Eviction, name: string, words: Omit<Said, 'name'>): Call => {
-  const responders = (eviction.status?.responders ?? []).map(one => (one.name === name ? { ...one, ...words } : one));
+export function say(eviction: Eviction, name: string, words: Omit<Said, 'name'>): Call {
+  const responders = (eviction.status?.responders ?? []).map(one =>
+    one.name === name ? { ...one, ...words } : one,
+  );
   return statusWrite('evictions', eviction, { responders });
-};
+}
 
 /** Whose turn it is. */
-export const activeOf = ({ status }: Eviction): string | undefined =>
-  status?.targetResponders?.find(({ state }) => state === 'Active')?.name;
+export function activeOf({ status }: Eviction): string | undefined {
+  return status?.targetResponders?.find(({ state }) => state === 'Active')?.name;
+}
 
-const evictorCalls = (eviction: Eviction, pod: Pod | undefined, now: Temporal.Instant): readonly Call[] => {
-  if (isFinal(eviction) || activeOf(eviction) !== evictor || pod === undefined || pod.metadata.deletionTimestamp !== undefined) return [];
+function evictorCalls(
+  eviction: Eviction,
+  pod: Pod | undefined,
+  now: Temporal.Instant,
+): readonly Call[] {
+  if (
+    isFinal(eviction) ||
+    activeOf(eviction) !== evictor ||
+    pod === undefined ||
+    pod.metadata.deletionTimestamp !== undefined
+  )
+    return [];
   const said = eviction.status?.responders?.find(({ name }) => name === evictor);
   const attempts = Number(/attempts=(\d+)/.exec(said?.message ?? '')?.[1] ?? 0);
   const pause = Math.min(backoff.first * 2 ** (attempts - 1), backoff.longest);
-  if (attempts > 0 && said?.heartbeatTime !== undefined && secondsSince(said.heartbeatTime, now) < pause) return [];
+  if (
+    attempts > 0 &&
+    said?.heartbeatTime !== undefined &&
+    secondsSince(said.heartbeatTime, now) < pause
+  )
+    return [];
   const { namespace, name, uid } = pod.metadata;
-  const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions: { preconditions: { uid } } };
+  const body = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { namespace, name },
+    deleteOptions: { preconditions: { uid } },
+  };
   const next = (status: number, message: string): Call => {
     const refused = `eviction refused (attempts=${attempts + 1}): ${message}`;
-    return say(eviction, evictor, { heartbeatTime: text(now), message: status < 300 ? 'the pod has been evicted' : refused });
+    return say(eviction, evictor, {
+      heartbeatTime: text(now),
+      message: status < 300 ? 'the pod has been evicted' : refused,
+    });
   };
-  return [{ method: 'POST', path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, body, next }];
-};
+  return [
+    { method: 'POST', path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, body, next },
+  ];
+}
 
 /** What both controllers do at this moment. */
-export const controllersAct = ({ pods, requests, evictions }: ControllerInputs, now: Temporal.Instant): readonly Call[] => {
+export function controllersAct(
+  { pods, requests, evictions }: ControllerInputs,
+  now: Temporal.Instant,
+): readonly Call[] {
   const byUid = new Map(pods.map(pod => [pod.metadata.uid, pod]));
   const targetOf = ({ spec }: Request | Eviction): string => spec.target.pod.uid;
   return [
@@ -264,4 +391,4 @@ export const controllersAct = ({ pods, requests, evictions }: ControllerInputs, 
       return [...evictionCalls(eviction, pod, asked, now), ...evictorCalls(eviction, pod, now)];
     }),
   ];
-};
+}

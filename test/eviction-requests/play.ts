@@ -3,7 +3,11 @@ import type { Api } from '../control-plane/objects/api.ts';
 import { type Call, controllersAct, type Eviction, type Pod, type Request } from './controllers.ts';
 
 /** What is looked at in each round. */
-type Round = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
+type Round = {
+  readonly pods: readonly Pod[];
+  readonly requests: readonly Request[];
+  readonly evictions: readonly Eviction[];
+};
 
 /** Whoever answers Evictions beside the default responder: what it does in a round. */
 export type Responder = (round: Round, now: Temporal.Instant) => readonly Call[];
@@ -11,18 +15,23 @@ export type Responder = (round: Round, now: Temporal.Instant) => readonly Call[]
 type Lists<T> = { readonly items: readonly T[] };
 const group = '/apis/lifecycle.k8s.io/v1alpha1';
 
-const roundOf = async (api: Api): Promise<Round> => {
+async function roundOf(api: Api): Promise<Round> {
   const [pods, requests, evictions] = await Promise.all([
     api.get<Lists<Pod>>('/api/v1/pods'),
     api.get<Lists<Request>>(`${group}/evictionrequests`),
     api.get<Lists<Eviction>>(`${group}/evictions`),
   ]);
   return { pods: pods.items, requests: requests.items, evictions: evictions.items };
-};
+}
 
-const messageOf = (body: unknown): string => (body as { readonly message?: string }).message ?? '';
+function messageOf(body: unknown): string {
+  return (body as { readonly message?: string }).message ?? '';
+}
 
-/** Plays the controllers, and responders, on an API server, which checks every write. A write that it refuses is a fault of the play. */
+/**
+ * Plays the controllers, and responders, on an API server, which checks every write. A write that
+ * it refuses is a fault of the play.
+ */
 export class EvictionControllers {
   readonly #api: Api;
   readonly #responders: readonly Responder[];
@@ -40,14 +49,22 @@ export class EvictionControllers {
     while (!this.#stopped) {
       const round = await roundOf(this.#api);
       const now = Temporal.Now.instant();
-      const calls = [...controllersAct(round, now), ...this.#responders.flatMap(responder => responder(round, now))];
+      const calls = [
+        ...controllersAct(round, now),
+        ...this.#responders.flatMap(responder => responder(round, now)),
+      ];
       for (const call of calls) await this.#send(call);
       await new Promise(resolve => setTimeout(resolve, 100));
     }
   }
 
   async #send({ method, path, body, next }: Call): Promise<void> {
-    const reply = await this.#api.call(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
+    const reply = await this.#api.call(
+      method,
+      path,
+      body,
+      method === 'PATCH' ? 'application/merge-patch+json' : undefined,
+    );
     if (next !== undefined) return this.#send(next(reply.status, messageOf(reply.body)));
     // Somebody has written meanwhile, or the object is gone: the next round looks again.
     if (reply.status >= 300 && reply.status !== 409 && reply.status !== 404)

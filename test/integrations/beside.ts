@@ -4,13 +4,18 @@ import type { LeftOut } from './builds.ts';
 type Ground = { readonly kind: 'started' | 'ready'; stop(): Promise<void> };
 
 /** Both, or why this machine cannot have them. */
-export type Beside<G, N> = { readonly kind: 'started'; readonly ground: G; readonly neighbour: N } | LeftOut;
+export type Beside<G, N> =
+  | { readonly kind: 'started'; readonly ground: G; readonly neighbour: N }
+  | LeftOut;
 
-/** Starts a neighbour on a ground that has been started. Nothing is left of the ground when the neighbour is left out, or fails to start. */
-export const startBeside = async <G extends Ground, N extends { readonly kind: 'started' }>(
+/**
+ * Starts a neighbour on a ground that has been started. Nothing is left of the ground when the
+ * neighbour is left out, or fails to start.
+ */
+export async function startBeside<G extends Ground, N extends { readonly kind: 'started' }>(
   ground: G | LeftOut,
   start: (ground: G) => Promise<N | LeftOut>,
-): Promise<Beside<G, N>> => {
+): Promise<Beside<G, N>> {
   if (ground.kind === 'left-out') return ground;
   try {
     const neighbour = await start(ground);
@@ -21,4 +26,4 @@ export const startBeside = async <G extends Ground, N extends { readonly kind: '
     await ground.stop();
     throw error;
   }
-};
+}

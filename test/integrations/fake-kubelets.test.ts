@@ -35,7 +35,10 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
   const look = (): Promise<Registered> => api.get<Registered>(nodePath(name));
   const bootId = async (): Promise<string> => (await look()).status.nodeInfo?.bootID ?? '';
   const untilReady = (wanted: boolean): Promise<void> =>
-    until(`the node to be ${wanted ? 'Ready' : 'not Ready'}`, async () => isReady(await look()) === wanted);
+    until(
+      `the node to be ${wanted ? 'Ready' : 'not Ready'}`,
+      async () => isReady(await look()) === wanted,
+    );
 
   test('it has the instance’s id, zone and role; an instance without the tag is none', async () => {
     await ec2.runInstances(1);
@@ -44,15 +47,28 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
     assert.equal(instanceIn(spec.providerID), id);
     assert.equal(metadata.labels?.['topology.kubernetes.io/zone'], 'us-east-1b');
     assert.equal(metadata.labels?.['node-role.kubernetes.io/worker'], '');
-    assert.equal((await api.get<{ readonly items: readonly unknown[] }>('/api/v1/nodes')).items.length, 1);
+    assert.equal(
+      (await api.get<{ readonly items: readonly unknown[] }>('/api/v1/nodes')).items.length,
+      1,
+    );
     assert.notEqual(await bootId(), '');
   });
 
   test('a reboot is a moment of silence and another boot id; what others have said of the node stays', async () => {
     const first = await bootId();
-    const theirs = { type: 'Drained', status: 'True', reason: 'Test', message: 'somebody else says so' };
+    const theirs = {
+      type: 'Drained',
+      status: 'True',
+      reason: 'Test',
+      message: 'somebody else says so',
+    };
     const conditions = { status: { conditions: [theirs] } };
-    await api.call('PATCH', `${nodePath(name)}/status`, conditions, 'application/strategic-merge-patch+json');
+    await api.call(
+      'PATCH',
+      `${nodePath(name)}/status`,
+      conditions,
+      'application/strategic-merge-patch+json',
+    );
     await api.patch(nodePath(name), { spec: { unschedulable: true } });
     await ec2.reboot(id);
     await untilReady(false);
@@ -60,7 +76,10 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
     assert.notEqual(await bootId(), first);
     const { spec, status } = await look();
     assert.equal(spec.unschedulable, true);
-    assert.equal(status.conditions?.find(({ type }) => type === 'Drained')?.message, 'somebody else says so');
+    assert.equal(
+      status.conditions?.find(({ type }) => type === 'Drained')?.message,
+      'somebody else says so',
+    );
     await api.patch(nodePath(name), { spec: { unschedulable: null } });
   });
 
@@ -68,7 +87,8 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
     const first = await bootId();
     await ec2.stopInstances(id);
     await untilReady(false);
-    const keys = async (): Promise<readonly string[]> => ((await look()).spec.taints ?? []).map(({ key }) => key);
+    const keys = async (): Promise<readonly string[]> =>
+      ((await look()).spec.taints ?? []).map(({ key }) => key);
     await waitFor('both taints', async () => {
       const seen = (await keys()).toSorted();
       const both = ['node.cloudprovider.kubernetes.io/shutdown', 'node.kubernetes.io/unreachable'];
@@ -82,6 +102,9 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
 
   test('it vanishes with its instance', async () => {
     await ec2.terminate(id);
-    await until('the node to be gone', async () => (await api.call('GET', `/api/v1/nodes/${name}`)).status === 404);
+    await until(
+      'the node to be gone',
+      async () => (await api.call('GET', `/api/v1/nodes/${name}`)).status === 404,
+    );
   });
 });

@@ -11,16 +11,21 @@ import { instanceIn } from './fake-kubelets.ts';
 import type { Machine, Scene } from './stories.ts';
 import { minUsable, nodesWithout } from './usable-nodes.ts';
 
-/** ReplaceWithSurge on real machine controllers, the operator killed at each of its writes: never a machine too few, never one left too many. */
+/**
+ * ReplaceWithSurge on real machine controllers, the operator killed at each of its writes: never a
+ * machine too few, never one left too many.
+ */
 
-const path = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
+const path =
+  '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
 const pool = 'workers';
 const replicas = 3;
 
 /** What is written about machines; what is written about their nodes is killed elsewhere. */
-const aboutMachines = /^\w+ (machines|machinesets|machinedeployments|machinemaintenances|maintenances)(\/status)? \d+$/;
+const aboutMachines =
+  /^\w+ (machines|machinesets|machinedeployments|machinemaintenances|maintenances)(\/status)? \d+$/;
 
-export const kill = (what: string, started: Scene | LeftOut): void => {
+export function kill(what: string, started: Scene | LeftOut): void {
   describe(`${what}: killed at each write of a ReplaceWithSurge`, {
     skip: 'kind' in started ? skipOf(started) : false,
     timeout: 900_000,
@@ -50,7 +55,9 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
         machineid: instanceIn(old.spec.providerID) ?? '',
         machinelink: old.metadata.name,
         strategy: 'ReplaceWithSurge',
-        events: [{ provider: 'test', id: 'e', kind: 'retirement', state: 'Scheduled', source: 'test' }],
+        events: [
+          { provider: 'test', id: 'e', kind: 'retirement', state: 'Scheduled', source: 'test' },
+        ],
       },
     });
 
@@ -66,7 +73,9 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
         `the end of ${JSON.stringify(blow)}`,
         async () => {
           const { status } = await api.get<{ readonly status?: MachineMaintenanceStatus }>(mm);
-          return status?.phase === 'Succeeded' ? { done: status } : { yet: `${JSON.stringify(status)}\n${keeper.log()}` };
+          return status?.phase === 'Succeeded'
+            ? { done: status }
+            : { yet: `${JSON.stringify(status)}\n${keeper.log()}` };
         },
         { deadlineMs: 120_000 },
       );
@@ -74,7 +83,10 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
       const least = await fewest();
       const where = JSON.stringify({ blow, struck: keeper.struck });
       const now = await pools.poolReady(pool, replicas);
-      assert.ok(!now.some(({ metadata }) => metadata.name === old.metadata.name), `the announced machine went: ${where}`);
+      assert.ok(
+        !now.some(({ metadata }) => metadata.name === old.metadata.name),
+        `the announced machine went: ${where}`,
+      );
       for (const { metadata } of machines.slice(1))
         assert.ok(
           now.some(one => one.metadata.name === metadata.name),
@@ -83,20 +95,36 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
       assert.ok(least >= replicas, `${least} nodes could take pods: ${where}`);
       await until(
         'nothing to be left',
-        async () => (await api.get<List<{ readonly metadata: Metadata }>>('/apis/drydock.dev/v1alpha1/maintenances')).items.length === 0,
+        async () =>
+          (
+            await api.get<List<{ readonly metadata: Metadata }>>(
+              '/apis/drydock.dev/v1alpha1/maintenances',
+            )
+          ).items.length === 0,
       );
       for (const { metadata, spec } of now)
-        assert.doesNotMatch(JSON.stringify([metadata.annotations ?? {}, spec.lifecycleHooks ?? {}]), /[Dd]rydock|delete-machine/, where);
+        assert.doesNotMatch(
+          JSON.stringify([metadata.annotations ?? {}, spec.lifecycleHooks ?? {}]),
+          /[Dd]rydock|delete-machine/,
+          where,
+        );
       return keeper.writes.filter(write => aboutMachines.test(write));
     };
 
     test('never a machine too few, never one left too many, and exactly the announced one goes', async context => {
       const targets = await live(undefined);
       assert.ok(targets.length >= 10, targets.join(', '));
-      // The record is copied to the MachineSet of a MachineDeployment: it is not counted back there again.
-      const scaled = new Set(targets.filter(one => /machine(sets|deployments)/.test(one)).map(one => one.split(' ')[1]));
+      // The record is copied to the MachineSet of a MachineDeployment: it is not counted back there
+      // again.
+      const scaled = new Set(
+        targets.filter(one => /machine(sets|deployments)/.test(one)).map(one => one.split(' ')[1]),
+      );
       assert.ok(scaled.size <= 1, [...scaled].join(', '));
-      assert.equal(targets.filter(one => one.startsWith('DELETE machines ')).length, 1, targets.join(', '));
+      assert.equal(
+        targets.filter(one => one.startsWith('DELETE machines ')).length,
+        1,
+        targets.join(', '),
+      );
       let struck = 0;
       for (const [index, at] of targets.entries()) {
         await live({ at, moment: index % 2 === 0 ? 'after' : 'before' });
@@ -106,4 +134,4 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
       assert.ok(struck >= targets.length - 3, `${struck} of ${targets.length}`);
     });
   });
-};
+}

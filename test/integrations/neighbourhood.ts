@@ -12,8 +12,13 @@ export interface Neighbourhood {
   stop(): Promise<void>;
 }
 
-/** Starts both, or says why this machine cannot. What is to be built for those who move in is built first. */
-export const startNeighbourhood = async (...builds: readonly GoBuild[]): Promise<Neighbourhood | LeftOut> => {
+/**
+ * Starts both, or says why this machine cannot. What is to be built for those who move in is built
+ * first.
+ */
+export async function startNeighbourhood(
+  ...builds: readonly GoBuild[]
+): Promise<Neighbourhood | LeftOut> {
   const elsewhere = otherCluster();
   if (elsewhere !== undefined) return elsewhere;
   for (const build of builds) {
@@ -37,4 +42,4 @@ export const startNeighbourhood = async (...builds: readonly GoBuild[]): Promise
     await ec2.stop();
     throw error;
   }
-};
+}

@@ -2,12 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A controller of the harness, in this process. */
 export interface Repeated {
-  /** Ends it after the turn that is under way. Rejects when that one has failed: then it was of no use for some time. */
+  /**
+   * Ends it after the turn that is under way. Rejects when that one has failed: then it was of no
+   * use for some time.
+   */
   stop(): Promise<void>;
 }
 
-/** Does something again and again; what fails is tried again in the next turn. It keeps nobody from ending. */
-export const repeat = (what: string, everyMs: number, turn: () => Promise<void>): Repeated => {
+/**
+ * Does something again and again; what fails is tried again in the next turn. It keeps nobody from
+ * ending.
+ */
+export function repeat(what: string, everyMs: number, turn: () => Promise<void>): Repeated {
   const done = new AbortController();
   const work = async (): Promise<unknown> => {
     let failure: unknown;
@@ -28,4 +34,4 @@ export const repeat = (what: string, everyMs: number, turn: () => Promise<void>)
       if (failure !== undefined) throw new Error(`${what} failed in the end`, { cause: failure });
     },
   };
-};
+}

@@ -8,10 +8,25 @@ import type {
 } from '@drydock/apis/schema';
 import type { Api } from '../control-plane/objects/api.ts';
 import { budgetAllows, create, getNode, podsReady } from '../control-plane/objects/cluster.ts';
-import { budget, deployment, type Manifest, namespace } from '../control-plane/objects/manifests.ts';
-import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects/objects.ts';
+import {
+  budget,
+  deployment,
+  type Manifest,
+  namespace,
+} from '../control-plane/objects/manifests.ts';
+import {
+  isReady,
+  type List,
+  type Metadata,
+  type Node,
+  type Pod,
+} from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  startHarness,
+} from '../operator/harness/harness.ts';
 import { operatorUsers } from '../operator/harness/shipped.ts';
 import { planPath, untilPlan } from '../operator/plans/plan-work.ts';
 import { type LeftOut, skipOf } from './builds.ts';
@@ -22,7 +37,10 @@ import { minUsable, nodesWithout, usableNodes } from './usable-nodes.ts';
 /** Where nobody listens. */
 const nobody = 'http://127.0.0.1:9';
 
-/** Whole stories on real machine controllers and a real EC2 client: an event appears, and in the end everything is as it was, with another machine. */
+/**
+ * Whole stories on real machine controllers and a real EC2 client: an event appears, and in the end
+ * everything is as it was, with another machine.
+ */
 
 export type Machine = {
   readonly metadata: Metadata;
@@ -61,30 +79,44 @@ type MachineMaintenance = {
   readonly status?: MachineMaintenanceStatus;
 };
 
-const maintenances = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
+const maintenances =
+  '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
 const source = '/apis/drydock.dev/v1alpha1/machineeventsources/aws';
 const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 const credentials = { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'testing' };
-const inSeconds = (seconds: number): Date => new Date(Date.now() + seconds * 1000);
-const inTwoWeeks = (): Date => inSeconds(14 * 86_400);
+function inSeconds(seconds: number): Date {
+  return new Date(Date.now() + seconds * 1000);
+}
+function inTwoWeeks(): Date {
+  return inSeconds(14 * 86_400);
+}
 const shop = 'shop';
-/** Where the replaced operator has its objects: Drydock serves them there when somebody opens the namespace. */
+/**
+ * Where the replaced operator has its objects: Drydock serves them there when somebody opens the
+ * namespace.
+ */
 const theirs = 'machine-maintenance-operator';
 const pool = 'workers';
 
-const windowOf = (name: string, spec: object): Manifest => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenanceWindow',
-  metadata: { name },
-  spec,
-});
+function windowOf(name: string, spec: object): Manifest {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenanceWindow',
+    metadata: { name },
+    spec,
+  };
+}
 
-export type Scene = { readonly harness: OperatorHarness; readonly ec2: Ec2Emulator; readonly pools: Pools };
+export type Scene = {
+  readonly harness: OperatorHarness;
+  readonly ec2: Ec2Emulator;
+  readonly pools: Pools;
+};
 
 /** Starts everything, or says why this machine cannot. */
-export const startScene = async (
+export async function startScene(
   start: (harness: OperatorHarness, ec2: Ec2Emulator) => Promise<Pools | LeftOut>,
-): Promise<Scene | LeftOut> => {
+): Promise<Scene | LeftOut> {
   const ec2 = await startEc2();
   if (ec2.kind === 'left-out') return ec2;
   const harness = await startHarness({ roles: ['machine-api', 'plans'] });
@@ -97,7 +129,7 @@ export const startScene = async (
   await harness.stop();
   await ec2.stop();
   return pools;
-};
+}
 
 class Watcher {
   readonly #api: Api;
@@ -109,20 +141,34 @@ class Watcher {
     this.#ec2 = ec2;
   }
 
-  /** What the operator would see at the next scan, it sees now: a source that is changed is asked at once. */
+  /**
+   * What the operator would see at the next scan, it sees now: a source that is changed is asked at
+   * once.
+   */
   async scan(): Promise<MachineEventSourceStatus> {
     this.#generation += 1;
     const { metadata } = await this.#api.patch<{ readonly metadata: Metadata }>(source, {
       spec: { aws: { intervalSeconds: this.#generation } },
     });
     return waitFor('the scan', async () => {
-      const { status } = await this.#api.get<{ readonly status?: MachineEventSourceStatus }>(source);
-      return status !== undefined && status.observedGeneration === metadata.generation ? { done: status } : { yet: JSON.stringify(status) };
+      const { status } = await this.#api.get<{ readonly status?: MachineEventSourceStatus }>(
+        source,
+      );
+      return status !== undefined && status.observedGeneration === metadata.generation
+        ? { done: status }
+        : { yet: JSON.stringify(status) };
     });
   }
 
-  async announce(machine: Machine, code: Parameters<Ec2Emulator['announce']>[1]['code'], notBefore = inTwoWeeks()): Promise<string> {
-    const id = await this.#ec2.announce(instanceIn(machine.spec.providerID) ?? '', { code, notBefore });
+  async announce(
+    machine: Machine,
+    code: Parameters<Ec2Emulator['announce']>[1]['code'],
+    notBefore = inTwoWeeks(),
+  ): Promise<string> {
+    const id = await this.#ec2.announce(instanceIn(machine.spec.providerID) ?? '', {
+      code,
+      notBefore,
+    });
     await this.scan();
     return id;
   }
@@ -136,7 +182,9 @@ class Watcher {
       `${machine.metadata.name} to be ${phase}`,
       async () => {
         const found = await this.of(machine);
-        return found.status?.phase === phase ? { done: found } : { yet: JSON.stringify(found.status) };
+        return found.status?.phase === phase
+          ? { done: found }
+          : { yet: JSON.stringify(found.status) };
       },
       { deadlineMs: seconds * 1000, everyMs: 100 },
     );
@@ -144,8 +192,11 @@ class Watcher {
 }
 
 /** The stories, on one machine API. */
-export const tell = (what: string, started: Scene | LeftOut): void => {
-  describe(`${what}: from the event to the new machine`, { skip: 'kind' in started ? skipOf(started) : false, timeout: 900_000 }, () => {
+export function tell(what: string, started: Scene | LeftOut): void {
+  describe(`${what}: from the event to the new machine`, {
+    skip: 'kind' in started ? skipOf(started) : false,
+    timeout: 900_000,
+  }, () => {
     const { harness, ec2, pools } = started as Scene;
     const { api } = harness ?? {};
     let watcher: Watcher;
@@ -171,13 +222,20 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         metadata: { name: 'aws' },
         spec: { aws: { endpoint: ec2.endpoint } },
       });
-      const endpoints = [ec2.endpoint, nobody].map(endpoint => `--allowed-aws-endpoint=${endpoint}`);
+      const endpoints = [ec2.endpoint, nobody].map(
+        endpoint => `--allowed-aws-endpoint=${endpoint}`,
+      );
       const flags = [...endpoints, `--machine-maintenance-watch-namespaces=${theirs}`];
       await openNamespace();
       operator = await harness.startOperator({ environment: credentials, flags });
       const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
       api
-        .watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal)
+        .watch<Node>(
+          '/api/v1/nodes',
+          metadata.resourceVersion,
+          ({ object }) => void history.push(object),
+          watching.signal,
+        )
         .catch(() => {});
       strangers = new Set(await nodesWithout(api, machines));
     });
@@ -196,7 +254,11 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         kind: 'RoleBinding',
         metadata: { name: 'drydock-machine-maintenances', namespace: theirs },
         subjects: [{ kind: 'ServiceAccount', namespace: space, name }],
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'drydock-machine-maintenances' },
+        roleRef: {
+          apiGroup: 'rbac.authorization.k8s.io',
+          kind: 'ClusterRole',
+          name: 'drydock-machine-maintenances',
+        },
       });
     };
     const upPods = async (): Promise<readonly Pod[]> => {
@@ -219,14 +281,18 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     const assertClean = async (): Promise<void> => {
       for (const { metadata, spec } of await pools.machines(pool)) {
         assert.deepEqual(
-          Object.keys(metadata.annotations ?? {}).filter(key => key.includes('delete-machine') || key.includes('Drydock')),
+          Object.keys(metadata.annotations ?? {}).filter(
+            key => key.includes('delete-machine') || key.includes('Drydock'),
+          ),
           [],
           metadata.name,
         );
         assert.doesNotMatch(JSON.stringify(spec.lifecycleHooks ?? {}), /Drydock/);
       }
       assert.deepEqual(
-        (await api.get<List<Machine>>('/apis/drydock.dev/v1alpha1/maintenances')).items.map(({ metadata }) => metadata.name),
+        (await api.get<List<Machine>>('/apis/drydock.dev/v1alpha1/maintenances')).items.map(
+          ({ metadata }) => metadata.name,
+        ),
         [],
       );
     };
@@ -236,14 +302,20 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       const old = machines[0]!;
       await create(
         api,
-        windowOf('soon', { openings: [{ from: inSeconds(8).toISOString(), to: inSeconds(3600).toISOString() }], expectedDuration: '10m' }),
+        windowOf('soon', {
+          openings: [{ from: inSeconds(8).toISOString(), to: inSeconds(3600).toISOString() }],
+          expectedDuration: '10m',
+        }),
       );
       await watcher.announce(old, 'instance-retirement');
       const waiting = await watcher.until(old, 'Scheduled');
       assert.equal(waiting.status?.waitingFor, 'MaintenanceWindow');
       assert.equal(await usableNodes(api, strangers), 3);
       const [event] = waiting.spec.events ?? [];
-      assert.deepEqual([event?.provider, event?.kind, event?.state, event?.source], ['aws', 'retirement', 'Scheduled', 'aws']);
+      assert.deepEqual(
+        [event?.provider, event?.kind, event?.state, event?.source],
+        ['aws', 'retirement', 'Scheduled', 'aws'],
+      );
       assert.deepEqual(
         [waiting.spec.maintenancescheduled, waiting.spec.machinelink, waiting.spec.eventcode],
         [false, old.metadata.name, 'instance-retirement'],
@@ -270,15 +342,23 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     test('with a surge: another machine first, never one too few, exactly the announced one goes', async context => {
       const machines = await pools.poolReady(pool, 3);
       const old = machines[1]!;
-      await api.patch(source, { spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] } });
+      await api.patch(source, {
+        spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] },
+      });
       history = [];
       const fewest = minUsable(api, strangers);
       await watcher.announce(old, 'instance-retirement');
       const done = await watcher.until(old, 'Succeeded', 180);
       const least = await fewest();
-      context.diagnostic(done.status?.history?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`).join(', ') ?? '');
+      context.diagnostic(
+        done.status?.history
+          ?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`)
+          .join(', ') ?? '',
+      );
       const now = await pools.poolReady(pool, 3);
-      const kept = machines.filter(({ metadata }) => metadata.name !== old.metadata.name).map(({ metadata }) => metadata.name);
+      const kept = machines
+        .filter(({ metadata }) => metadata.name !== old.metadata.name)
+        .map(({ metadata }) => metadata.name);
       assert.deepEqual(
         kept.filter(name => !now.some(({ metadata }) => metadata.name === name)),
         [],
@@ -300,16 +380,22 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         metadata: { name: 'replace' },
         spec: {
           nodeSelector: {},
-          // Nodes that belong to no machine are waited for by name; of these there are none in a fleet that replaces its machines.
+          // Nodes that belong to no machine are waited for by name; of these there are none in a
+          // fleet that replaces its machines.
           skipNodes: (await nodesWithout(api, await pools.machines())).map(name => ({ name })),
           controlPlane: 'Never',
           concurrency: { maxInFlight: 2, maxUnavailable: 1 },
           work: { replace: { strategy: 'ReplaceWithSurge' } },
         },
       });
-      await untilPlan(api, 'replace', 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 400_000, everyMs: 200 });
+      await untilPlan(api, 'replace', 'complete', ({ phase }) => phase === 'Complete', {
+        deadlineMs: 400_000,
+        everyMs: 200,
+      });
       const least = await fewest();
-      context.diagnostic(`three machines replaced by a plan: ${((performance.now() - since) / 1000).toFixed(1)} s`);
+      context.diagnostic(
+        `three machines replaced by a plan: ${((performance.now() - since) / 1000).toFixed(1)} s`,
+      );
       const after = (await pools.poolReady(pool, 3)).map(({ metadata }) => metadata.name);
       assert.deepEqual(
         after.filter(name => before.includes(name)),
@@ -317,9 +403,16 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         'all of them are others',
       );
       assert.ok(least >= 3, `${least} nodes could take pods`);
-      const { items } = await api.get<List<Recorded>>('/apis/drydock.dev/v1alpha1/maintenanceplanrecords');
-      const verdicts = items.flatMap(({ spec }) => Object.entries(spec.verdicts).map(([node, { verdict }]) => `${node} ${verdict}`));
-      assert.deepEqual(verdicts.toSorted(), machines.map(({ status }) => `${status?.nodeRef?.name} Done`).toSorted());
+      const { items } = await api.get<List<Recorded>>(
+        '/apis/drydock.dev/v1alpha1/maintenanceplanrecords',
+      );
+      const verdicts = items.flatMap(({ spec }) =>
+        Object.entries(spec.verdicts).map(([node, { verdict }]) => `${node} ${verdict}`),
+      );
+      assert.deepEqual(
+        verdicts.toSorted(),
+        machines.map(({ status }) => `${status?.nodeRef?.name} Done`).toSorted(),
+      );
       await podsReady(api, shop, 6);
       await assertClean();
       await api.delete(planPath('replace'));
@@ -339,8 +432,16 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       const done = await watcher.until(machine, 'Succeeded');
       assert.match(done.status?.message ?? '', /rebooted/);
       assert.equal(done.spec.events?.[0]?.state, 'Completed');
-      await until('the node to be as it was', async () => JSON.stringify((await getNode(api, nodeName)).spec) === JSON.stringify(face));
-      assert.equal((await pools.poolReady(pool, 3)).filter(({ metadata }) => metadata.name === machine.metadata.name).length, 1);
+      await until(
+        'the node to be as it was',
+        async () => JSON.stringify((await getNode(api, nodeName)).spec) === JSON.stringify(face),
+      );
+      assert.equal(
+        (await pools.poolReady(pool, 3)).filter(
+          ({ metadata }) => metadata.name === machine.metadata.name,
+        ).length,
+        1,
+      );
       await assertClean();
     });
 
@@ -349,7 +450,9 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       // One that has something to lose: a node that has just come back is empty.
       const busy = new Set((await upPods()).map(({ spec }) => spec.nodeName));
       const machine = machines.find(({ status }) => busy.has(status?.nodeRef?.name ?? ''))!;
-      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 0 } });
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, {
+        spec: { maxUnavailable: 0 },
+      });
       await budgetAllows(api, shop, 'web', 0);
       const event = await watcher.announce(machine, 'instance-stop');
       await watcher.until(machine, 'Draining');
@@ -358,24 +461,32 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       const done = await watcher.until(machine, 'Cancelled');
       assert.equal(done.spec.maintenancescheduled, false);
       assert.equal(
-        (await pools.poolReady(pool, 3)).some(({ metadata }) => metadata.name === machine.metadata.name),
+        (await pools.poolReady(pool, 3)).some(
+          ({ metadata }) => metadata.name === machine.metadata.name,
+        ),
         true,
       );
       assert.equal(await usableNodes(api, strangers), 3);
       await assertClean();
-      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, {
+        spec: { maxUnavailable: 1 },
+      });
     });
 
     test('an instance that EC2 has stopped: its event is over, the machine is replaced and no reboot is waited for', async () => {
       const machine = (await pools.poolReady(pool, 3))[1]!;
-      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 0 } });
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, {
+        spec: { maxUnavailable: 0 },
+      });
       await budgetAllows(api, shop, 'web', 0);
       const event = await watcher.announce(machine, 'instance-stop');
       await watcher.until(machine, 'Draining');
       await ec2.stopInstances(instanceIn(machine.spec.providerID) ?? '');
       await ec2.completeEvent(event);
       await watcher.scan();
-      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, {
+        spec: { maxUnavailable: 1 },
+      });
       const done = await watcher.until(machine, 'Succeeded', 180);
       assert.equal(done.spec.events?.[0]?.state, 'Completed');
       const now = await pools.poolReady(pool, 3);
@@ -390,12 +501,26 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         await sign.set(machine);
         await watcher.announce(machine, 'instance-retirement');
         const path = `${maintenances}/mm-${machine.metadata.name}`;
-        await until('the pause to be told', async () => sign.says.test((await api.get<MachineMaintenance>(path)).status?.message ?? ''));
+        await until('the pause to be told', async () =>
+          sign.says.test((await api.get<MachineMaintenance>(path)).status?.message ?? ''),
+        );
         await new Promise(resolve => setTimeout(resolve, 5000));
         const { status } = await watcher.of(machine);
-        assert.deepEqual([status?.phase, status?.waitingFor], ['Scheduled', 'MachinePaused'], status?.message ?? 'no status');
-        assert.equal((await getNode(api, machine.status?.nodeRef?.name ?? '')).spec.unschedulable, undefined);
-        assert.equal((await pools.machines(pool)).filter(({ metadata }) => metadata.name === machine.metadata.name).length, 1);
+        assert.deepEqual(
+          [status?.phase, status?.waitingFor],
+          ['Scheduled', 'MachinePaused'],
+          status?.message ?? 'no status',
+        );
+        assert.equal(
+          (await getNode(api, machine.status?.nodeRef?.name ?? '')).spec.unschedulable,
+          undefined,
+        );
+        assert.equal(
+          (await pools.machines(pool)).filter(
+            ({ metadata }) => metadata.name === machine.metadata.name,
+          ).length,
+          1,
+        );
         await sign.take(machine);
         await watcher.until(machine, 'Succeeded', 180);
         await pools.poolReady(pool, 3);
@@ -418,14 +543,23 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         },
       });
       const path = `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/${theirs}/machinemaintenances/mm-${old.metadata.name}`;
-      await until('its end', async () => (await api.get<MachineMaintenance>(path)).status?.phase === 'Succeeded', { deadlineMs: 120_000 });
+      await until(
+        'its end',
+        async () => (await api.get<MachineMaintenance>(path)).status?.phase === 'Succeeded',
+        { deadlineMs: 120_000 },
+      );
       assert.equal((await api.get<MachineMaintenance>(path)).spec.maintenancescheduled, true);
-      assert.ok(!(await pools.poolReady(pool, 3)).some(({ metadata }) => metadata.name === old.metadata.name));
+      assert.ok(
+        !(await pools.poolReady(pool, 3)).some(
+          ({ metadata }) => metadata.name === old.metadata.name,
+        ),
+      );
       await assertClean();
     });
 
     test('trouble is a condition and an event each, and the rest goes on', async () => {
-      const ready = async (): Promise<string> => (await watcher.scan()).conditions?.find(({ type }) => type === 'Ready')?.reason ?? '';
+      const ready = async (): Promise<string> =>
+        (await watcher.scan()).conditions?.find(({ type }) => type === 'Ready')?.reason ?? '';
       assert.equal(await ready(), 'Scanned');
       for (const [code, status, reason] of [
         ['AuthFailure', 401, 'CredentialsRefused'],
@@ -448,26 +582,42 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       };
       await create(api, ghost);
       const machine = (await pools.poolReady(pool, 3))[0]!;
-      await ec2.announce(instanceIn(machine.spec.providerID) ?? '', { code: 'instance-retirement', notBefore: inTwoWeeks() });
+      await ec2.announce(instanceIn(machine.spec.providerID) ?? '', {
+        code: 'instance-retirement',
+        notBefore: inTwoWeeks(),
+      });
       const status = await waitFor('the stranger to be told', async () => {
         const seen = await watcher.scan();
         return seen.unknownMachines === undefined ? { yet: JSON.stringify(seen) } : { done: seen };
       });
       assert.deepEqual(status.unknownMachines, ['i-0123456789abcdef0']);
-      assert.equal(status.conditions?.find(({ type }) => type === 'MachinesKnown')?.status, 'False');
+      assert.equal(
+        status.conditions?.find(({ type }) => type === 'MachinesKnown')?.status,
+        'False',
+      );
       await watcher.until(machine, 'Succeeded', 180);
       await api.delete('/api/v1/nodes/ghost');
-      const { items } =
-        await api.get<
-          List<{
-            readonly reason: string;
-            readonly regarding?: { readonly kind?: string };
-            readonly involvedObject?: { readonly kind: string };
-          }>
-        >('/api/v1/namespaces/default/events');
-      const told = new Set(items.filter(one => one.involvedObject?.kind === 'MachineEventSource').map(({ reason }) => reason));
-      for (const reason of ['CredentialsRefused', 'CredentialsExpired', 'NotAuthorized', 'ClockSkew', 'Unreachable', 'InstanceUnknown'])
+      const { items } = await api.get<
+        List<{
+          readonly reason: string;
+          readonly regarding?: { readonly kind?: string };
+          readonly involvedObject?: { readonly kind: string };
+        }>
+      >('/api/v1/namespaces/default/events');
+      const told = new Set(
+        items
+          .filter(one => one.involvedObject?.kind === 'MachineEventSource')
+          .map(({ reason }) => reason),
+      );
+      for (const reason of [
+        'CredentialsRefused',
+        'CredentialsExpired',
+        'NotAuthorized',
+        'ClockSkew',
+        'Unreachable',
+        'InstanceUnknown',
+      ])
         assert.ok(told.has(reason), reason);
     });
   });
-};
+}

@@ -5,24 +5,34 @@ import { isReady, type List, type Metadata, type Node } from '../control-plane/o
 
 type MachineWithNode = { readonly status?: { readonly nodeRef?: { readonly name: string } } };
 
-const nodesNow = async (api: Api): Promise<readonly (Node & { readonly metadata: Metadata })[]> =>
-  (await api.get<List<Node>>('/api/v1/nodes')).items;
+async function nodesNow(api: Api): Promise<readonly (Node & { readonly metadata: Metadata })[]> {
+  return (await api.get<List<Node>>('/api/v1/nodes')).items;
+}
 
 /** Names of the nodes that are none of these machines. */
-export const nodesWithout = async (api: Api, machines: readonly MachineWithNode[]): Promise<readonly string[]> => {
+export async function nodesWithout(
+  api: Api,
+  machines: readonly MachineWithNode[],
+): Promise<readonly string[]> {
   const named = new Set(machines.map(({ status }) => status?.nodeRef?.name));
-  return (await nodesNow(api)).map(({ metadata }) => metadata.name).filter(name => !named.has(name));
-};
+  return (await nodesNow(api))
+    .map(({ metadata }) => metadata.name)
+    .filter(name => !named.has(name));
+}
 
 /**
- * Nodes of one answer that could take pods, without the strangers. Machines and nodes that are asked for one after the other are of no one
- * moment: a new machine without its node yet, its old one cordoned already.
+ * Nodes of one answer that could take pods, without the strangers. Machines and nodes that are
+ * asked for one after the other are of no one moment: a new machine without its node yet, its old
+ * one cordoned already.
  */
-export const usableNodes = async (api: Api, strangers: ReadonlySet<string>): Promise<number> =>
-  (await nodesNow(api)).filter(node => !strangers.has(node.metadata.name) && isReady(node) && node.spec.unschedulable !== true).length;
+export async function usableNodes(api: Api, strangers: ReadonlySet<string>): Promise<number> {
+  return (await nodesNow(api)).filter(
+    node => !strangers.has(node.metadata.name) && isReady(node) && node.spec.unschedulable !== true,
+  ).length;
+}
 
 /** Asks again and again; the answer ends that, and says how few there were at the worst. */
-export const minUsable = (api: Api, strangers: ReadonlySet<string>): (() => Promise<number>) => {
+export function minUsable(api: Api, strangers: ReadonlySet<string>): () => Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   const state = { on: true };
   const looking = (async () => {
@@ -33,4 +43,4 @@ export const minUsable = (api: Api, strangers: ReadonlySet<string>): (() => Prom
     await looking;
     return least;
   };
-};
+}

@@ -2,7 +2,10 @@ import type { Api } from '../control-plane/objects/api.ts';
 import { collectionOf } from '../control-plane/objects/cluster.ts';
 import { isReady, type List, type Pod } from '../control-plane/objects/objects.ts';
 
-/** Watches the pods of a namespace and remembers how few were ever healthy at the same time, as the disruption controller counts. */
+/**
+ * Watches the pods of a namespace and remembers how few were ever healthy at the same time, as the
+ * disruption controller counts.
+ */
 export class Guard implements AsyncDisposable {
   readonly #healthy = new Set<string>();
   readonly #stop = new AbortController();
@@ -38,7 +41,8 @@ export class Guard implements AsyncDisposable {
   }
 
   #see(pod: Pod, gone: boolean): void {
-    if (!gone && isReady(pod) && pod.metadata.deletionTimestamp === undefined) this.#healthy.add(pod.metadata.uid);
+    if (!gone && isReady(pod) && pod.metadata.deletionTimestamp === undefined)
+      this.#healthy.add(pod.metadata.uid);
     else this.#healthy.delete(pod.metadata.uid);
     if (this.#fewest !== Number.POSITIVE_INFINITY) this.#note();
   }

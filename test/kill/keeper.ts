@@ -7,7 +7,10 @@ import { type Blow, Proxy } from './proxy.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Keeps one operator running behind a proxy: kills it where it was told to, with SIGKILL, and starts it again as a kubelet would. */
+/**
+ * Keeps one operator running behind a proxy: kills it where it was told to, with SIGKILL, and
+ * starts it again as a kubelet would.
+ */
 export class Keeper implements AsyncDisposable {
   readonly #controlPlane: ControlPlane;
   readonly #proxy: Proxy;
@@ -27,7 +30,12 @@ export class Keeper implements AsyncDisposable {
   static async start(controlPlane: ControlPlane): Promise<Keeper> {
     const keeper = new Keeper(controlPlane);
     const server = await keeper.#proxy.listen();
-    keeper.#kubeconfig = writeKubeconfig(join(controlPlane.folder, 'killed.kubeconfig'), 'drydock', { server }, 'drydock-system');
+    keeper.#kubeconfig = writeKubeconfig(
+      join(controlPlane.folder, 'killed.kubeconfig'),
+      'drydock',
+      { server },
+      'drydock-system',
+    );
     await keeper.#start();
     return keeper;
   }
@@ -38,11 +46,15 @@ export class Keeper implements AsyncDisposable {
     this.#proxy.arm(blow);
   }
 
-  /** The blow has fallen, if it was to fall on anything that has been asked until now, and an operator runs again. */
+  /**
+   * The blow has fallen, if it was to fall on anything that has been asked until now, and an
+   * operator runs again.
+   */
   async settled(): Promise<void> {
     await until('no write to be under way', async () => this.#proxy.quiet, { everyMs: 2 });
     await this.#again;
-    if (this.#operator?.alive() !== true) throw new Error(`the operator has ended by itself:\n${this.log()}`);
+    if (this.#operator?.alive() !== true)
+      throw new Error(`the operator has ended by itself:\n${this.log()}`);
   }
 
   /** What has been written since it was armed. */

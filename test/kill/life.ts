@@ -7,10 +7,20 @@ import type { Keeper } from './keeper.ts';
 import type { Blow } from './proxy.ts';
 
 /** A served kind, and how it says that the node is drained. */
-export type Kind = { readonly apiVersion: string; readonly kind: string; readonly path: string; readonly drained: string };
+export type Kind = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly path: string;
+  readonly drained: string;
+};
 
 export const kinds: readonly Kind[] = [
-  { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', path: '/apis/drydock.dev/v1alpha1/maintenances', drained: 'Drained' },
+  {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    path: '/apis/drydock.dev/v1alpha1/maintenances',
+    drained: 'Drained',
+  },
   {
     apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
     kind: 'NodeMaintenance',
@@ -48,63 +58,106 @@ const reserved = { key: 'example.test/reserved', value: 'yes', effect: 'NoSchedu
 const ours = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'];
 
 /** All of a node that is not to be different afterwards. */
-const likenessOf = ({ metadata, spec, status }: Node): object => ({
-  labels: metadata.labels,
-  annotations: metadata.annotations,
-  spec,
-  conditions: (status.conditions ?? []).map(({ type }) => type).sort(),
-});
+function likenessOf({ metadata, spec, status }: Node): object {
+  return {
+    labels: metadata.labels,
+    annotations: metadata.annotations,
+    spec,
+    conditions: (status.conditions ?? []).map(({ type }) => type).sort(),
+  };
+}
 
-const says = ({ status }: Node, type: string): boolean =>
-  status.conditions?.some(condition => condition.type === type && condition.status === 'True') === true;
+function says({ status }: Node, type: string): boolean {
+  return (
+    status.conditions?.some(condition => condition.type === type && condition.status === 'True') ===
+    true
+  );
+}
 
-/** Somebody else's marks, or none; the controller manager adds and removes the taint of the cordon by itself. */
-const prepare = async (api: Api, name: string, touched: boolean): Promise<Node> => {
+/**
+ * Somebody else's marks, or none; the controller manager adds and removes the taint of the cordon
+ * by itself.
+ */
+async function prepare(api: Api, name: string, touched: boolean): Promise<Node> {
   await api.patch(nodePath(name), {
-    metadata: { labels: { 'example.test/team': touched ? 'blue' : null, [ownLabel]: touched ? 'no' : null } },
+    metadata: {
+      labels: { 'example.test/team': touched ? 'blue' : null, [ownLabel]: touched ? 'no' : null },
+    },
     spec: { unschedulable: touched ? true : null },
   });
   const cordonSeen = async (): Promise<{ done: Node } | { yet: string }> => {
     const node = await getNode(api, name);
-    const tainted = node.spec.taints?.some(({ key }) => key === 'node.kubernetes.io/unschedulable') === true;
+    const tainted =
+      node.spec.taints?.some(({ key }) => key === 'node.kubernetes.io/unschedulable') === true;
     return tainted === touched ? { done: node } : { yet: JSON.stringify(node.spec) };
   };
-  const { spec } = await waitFor('the controller manager to have seen the cordon', cordonSeen, { everyMs: 10 });
+  const { spec } = await waitFor('the controller manager to have seen the cordon', cordonSeen, {
+    everyMs: 10,
+  });
   const others = (spec.taints ?? []).filter(({ key }) => key !== reserved.key);
   return api.patch(nodePath(name), { spec: { taints: touched ? [reserved, ...others] : others } });
-};
+}
 
-const drained = async (api: Api, { kind, from }: Plan, object: string): Promise<{ done: undefined } | { yet: string }> => {
+async function drained(
+  api: Api,
+  { kind, from }: Plan,
+  object: string,
+): Promise<{ done: undefined } | { yet: string }> {
   const { status } = await api.get<Maintenance>(object);
   const node = await getNode(api, from);
   // The word on the node is written at the same time as that of the object.
   if (status?.phase === kind.drained && says(node, 'Drained')) return { done: undefined };
-  return { yet: JSON.stringify({ status, conditions: node.status.conditions?.filter(({ type }) => ours.includes(type)) }) };
-};
+  return {
+    yet: JSON.stringify({
+      status,
+      conditions: node.status.conditions?.filter(({ type }) => ours.includes(type)),
+    }),
+  };
+}
 
-const isGone = async (api: Api, path: string): Promise<boolean> => (await api.call('GET', path)).status === 404;
+async function isGone(api: Api, path: string): Promise<boolean> {
+  return (await api.call('GET', path)).status === 404;
+}
 
-/** Nothing is waited for here: the object is the last thing to go, so all else has to be in order by now. */
-const assertReleased = async (api: Api, plan: Plan, before: Node): Promise<void> => {
+/**
+ * Nothing is waited for here: the object is the last thing to go, so all else has to be in order by
+ * now.
+ */
+async function assertReleased(api: Api, plan: Plan, before: Node): Promise<void> {
   const lease = `/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-${plan.from}`;
   assert.ok(await isGone(api, lease), 'the lease is gone');
-  assert.deepEqual(likenessOf(await getNode(api, plan.from)), likenessOf(before), 'the node is as it was');
+  assert.deepEqual(
+    likenessOf(await getNode(api, plan.from)),
+    likenessOf(before),
+    'the node is as it was',
+  );
   assert.deepEqual(
     (await podsOn(api, plan.from)).map(({ metadata }) => metadata.name),
     [],
     'the pods are elsewhere',
   );
-};
+}
 
-/** One maintenance from its creation to its end, with a blow, if it is reached, while the node is taken and one while it is released. */
-export const live = async (api: Api, keeper: Keeper, plan: Plan): Promise<Lived> => {
+/**
+ * One maintenance from its creation to its end, with a blow, if it is reached, while the node is
+ * taken and one while it is released.
+ */
+export async function live(api: Api, keeper: Keeper, plan: Plan): Promise<Lived> {
   const { kind, from: node, blows } = plan;
   const object = `${kind.path}/${node}`;
   const before = await prepare(api, node, plan.touched);
   const begun = Date.now();
   keeper.arm(blows.hold);
-  await api.post(kind.path, { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: node }, spec: { nodeName: node } });
-  await waitFor(`${object} to be drained`, () => drained(api, plan, object), { deadlineMs: 20_000, everyMs: 15 });
+  await api.post(kind.path, {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: { name: node },
+    spec: { nodeName: node },
+  });
+  await waitFor(`${object} to be drained`, () => drained(api, plan, object), {
+    deadlineMs: 20_000,
+    everyMs: 15,
+  });
   await keeper.settled();
   const taken = { struck: keeper.struck, writes: keeper.writes };
   assert.deepEqual(
@@ -132,4 +185,4 @@ export const live = async (api: Api, keeper: Keeper, plan: Plan): Promise<Lived>
     from: begun,
     until: ended,
   };
-};
+}

@@ -11,30 +11,38 @@ import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Access } from '../control-plane/objects/api.ts';
 
-/** At which write (`PATCH nodes 1`: the first of this kind) the blow falls, and whether the API server has done it by then. */
+/**
+ * At which write (`PATCH nodes 1`: the first of this kind) the blow falls, and whether the API
+ * server has done it by then.
+ */
 export type Blow = { readonly at: string; readonly moment: 'before' | 'after' };
 
 const writing = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host']);
 
 /** What is written, without names: `PATCH nodes/status`. */
-const writeOf = (method: string, url: string): string => {
+function writeOf(method: string, url: string): string {
   const [path = ''] = url.split('?');
   const parts = path.replace(/^\/api(s\/[^/]+)?\/[^/]+\//, '').split('/');
-  const [resource = '', , subresource] = parts[0] === 'namespaces' && parts.length > 2 ? parts.slice(2) : parts;
+  const [resource = '', , subresource] =
+    parts[0] === 'namespaces' && parts.length > 2 ? parts.slice(2) : parts;
   return `${method} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-};
+}
 
 /** Nothing is stored: it only asks whether it would be. */
-export const isDryRun = (url: string): boolean => /[?&]dryRun=/.test(url);
+export function isDryRun(url: string): boolean {
+  return /[?&]dryRun=/.test(url);
+}
 
-const withoutHops = (headers: IncomingMessage['headers']): IncomingMessage['headers'] =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
+function withoutHops(headers: IncomingMessage['headers']): IncomingMessage['headers'] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
+}
 
 /**
- * Stands between an operator and its API server, plain HTTP on 127.0.0.1 towards the operator, and counts what is written (events and dry
- * runs are not). At the write it was told to wait for, it calls `strike`, which is to kill the operator, cuts its connections and passes on
- * nothing more until it is reopened.
+ * Stands between an operator and its API server, plain HTTP on 127.0.0.1 towards the operator, and
+ * counts what is written (events and dry runs are not). At the write it was told to wait for, it
+ * calls `strike`, which is to kill the operator, cuts its connections and passes on nothing more
+ * until it is reopened.
  */
 export class Proxy implements AsyncDisposable {
   readonly #access: Access;
@@ -58,7 +66,9 @@ export class Proxy implements AsyncDisposable {
       ...(key && { key }),
       rejectUnauthorized: insecure !== true,
     };
-    this.#agent = access.server.startsWith('https:') ? new Agent({ keepAlive: true, ...tls }) : new PlainAgent({ keepAlive: true });
+    this.#agent = access.server.startsWith('https:')
+      ? new Agent({ keepAlive: true, ...tls })
+      : new PlainAgent({ keepAlive: true });
     this.#server.on('connection', socket => {
       this.#sockets.add(socket);
       if (this.#closed) socket.destroy();
@@ -128,7 +138,9 @@ export class Proxy implements AsyncDisposable {
     answer.writeHead(incoming.statusCode ?? 502, withoutHops(incoming.headers)).end(received);
   }
 
-  /** Writes that are sent at the same time arrive in any order, so each is counted among its like. */
+  /**
+   * Writes that are sent at the same time arrive in any order, so each is counted among its like.
+   */
   #count(method: string, url: string): string {
     const write = writeOf(method, url);
     const counted = `${write} ${this.writes.filter(one => one.startsWith(`${write} `)).length + 1}`;
@@ -164,7 +176,10 @@ export class Proxy implements AsyncDisposable {
     const options = {
       method,
       agent: this.#agent,
-      headers: { ...withoutHops(headers), ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+      headers: {
+        ...withoutHops(headers),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
     };
     return send(new URL(server + url), options, answered);
   }

@@ -12,7 +12,10 @@ import { startKubeVirt } from './kubevirt.ts';
 
 const names = ['n1', 'n2', 'n3'] as const;
 
-const started = await startBeside(await startControlPlane({ aggregation: true, users: callers }), startKubeVirt);
+const started = await startBeside(
+  await startControlPlane({ aggregation: true, users: callers }),
+  startKubeVirt,
+);
 
 describe('KubeVirt itself', { skip: skipOf(started), timeout: 900_000 }, () => {
   if (started.kind === 'left-out') return;
@@ -38,16 +41,33 @@ describe('KubeVirt itself', { skip: skipOf(started), timeout: 900_000 }, () => {
     part: (name, isThere) => (isThere ? kubevirt.startPart(name) : kubevirt.stopPart(name)),
   }));
 
-  test('kubectl drain asks again until the source pods have ended', { skip: controlPlane.lacksKubectl }, async () => {
+  test('kubectl drain asks again until the source pods have ended', {
+    skip: controlPlane.lacksKubectl,
+  }, async () => {
     await create(api, namespace('drained'));
     const wanted = ['d0', 'd1', 'd2'] as const;
-    await kubevirt.makeInstances(...wanted.map(name => ({ namespace: 'drained', name, on: 'n1', migration: '3s' }) as const));
-    const drain = ['drain', 'n1', '--delete-emptydir-data', '--pod-selector', 'kubevirt.io=virt-launcher', '--timeout=100s'];
+    await kubevirt.makeInstances(
+      ...wanted.map(name => ({ namespace: 'drained', name, on: 'n1', migration: '3s' }) as const),
+    );
+    const drain = [
+      'drain',
+      'n1',
+      '--delete-emptydir-data',
+      '--pod-selector',
+      'kubevirt.io=virt-launcher',
+      '--timeout=100s',
+    ];
     const { code, stdout, stderr } = await controlPlane.kubectl(drain);
     assert.equal(code, 0, stdout + stderr);
-    assert.match(stderr, /error when evicting pods\/"virt-launcher-d0-.*Eviction triggered evacuation of VMI "drained\/d0"/);
-    for (const name of wanted) assert.notEqual((await kubevirt.instance('drained', name)).status?.nodeName, 'n1');
-    const left = (await podsOn(api, 'n1')).filter(({ metadata }) => metadata.namespace === 'drained');
+    assert.match(
+      stderr,
+      /error when evicting pods\/"virt-launcher-d0-.*Eviction triggered evacuation of VMI "drained\/d0"/,
+    );
+    for (const name of wanted)
+      assert.notEqual((await kubevirt.instance('drained', name)).status?.nodeName, 'n1');
+    const left = (await podsOn(api, 'n1')).filter(
+      ({ metadata }) => metadata.namespace === 'drained',
+    );
     assert.deepEqual(left, []);
   });
 });

@@ -1,11 +1,27 @@
 import assert from 'node:assert/strict';
 import { afterEach, before, test } from 'node:test';
 import type { Api, Reply } from '../control-plane/objects/api.ts';
-import { collectionOf, cordon, create, evict, failureIn, nodePath, podPath } from '../control-plane/objects/cluster.ts';
+import {
+  collectionOf,
+  cordon,
+  create,
+  evict,
+  failureIn,
+  nodePath,
+  podPath,
+} from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';
 import type { List, Pod } from '../control-plane/objects/objects.ts';
 import type { waitFor } from '../control-plane/wait.ts';
-import { type EvictionStrategy, migration, pathOf, steering, type Vmi, type Vmim, type VmOptions } from './objects.ts';
+import {
+  type EvictionStrategy,
+  migration,
+  pathOf,
+  steering,
+  type Vmi,
+  type Vmim,
+  type VmOptions,
+} from './objects.ts';
 import type { Vms } from './vms.ts';
 
 /** What a drain gets from KubeVirt, real or simulated: the same cases on both. */
@@ -28,23 +44,38 @@ export type Site = {
 
 const nodes = ['n1', 'n2', 'n3'] as const;
 const drainTaint = { key: 'kubevirt.io/drain', effect: 'NoSchedule' } as const;
-const interceptor = 'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ';
+const interceptor =
+  'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ';
 const creator = 'admission webhook "migration-create-validator.kubevirt.io" denied the request: ';
 
-const phaseOf = ({ status }: Vmim): string => status?.phase ?? '';
-const isOver = (one: Vmim): boolean => ['Succeeded', 'Failed'].includes(phaseOf(one));
+function phaseOf({ status }: Vmim): string {
+  return status?.phase ?? '';
+}
+function isOver(one: Vmim): boolean {
+  return ['Succeeded', 'Failed'].includes(phaseOf(one));
+}
 /** Past Pending: it counts for the limits. */
-const isActive = (one: Vmim): boolean => !isOver(one) && !['', 'Pending'].includes(phaseOf(one));
-const nameOf = ({ metadata }: { readonly metadata: { readonly name: string } }): string => metadata.name;
-const conditionOf = ({ status }: Vmi, type: string): string | undefined => status?.conditions?.find(one => one.type === type)?.status;
+function isActive(one: Vmim): boolean {
+  return !isOver(one) && !['', 'Pending'].includes(phaseOf(one));
+}
+function nameOf({ metadata }: { readonly metadata: { readonly name: string } }): string {
+  return metadata.name;
+}
+function conditionOf({ status }: Vmi, type: string): string | undefined {
+  return status?.conditions?.find(one => one.type === type)?.status;
+}
 
 /** Code and message of an answer that is a Status. */
-const said = (reply: Reply): { readonly code: number; readonly message: string } => ({
-  code: reply.status,
-  message: reply.status > 299 ? failureIn(reply).message : '',
-});
+function said(reply: Reply): { readonly code: number; readonly message: string } {
+  return {
+    code: reply.status,
+    message: reply.status > 299 ? failureIn(reply).message : '',
+  };
+}
 
-const refusal = (why: string): { readonly code: number; readonly message: string } => ({ code: 429, message: `${interceptor}${why}` });
+function refusal(why: string): { readonly code: number; readonly message: string } {
+  return { code: 429, message: `${interceptor}${why}` };
+}
 
 /** What one case works with: VMs in a namespace of its own, on n1. */
 class KubeVirtHarness {
@@ -56,10 +87,15 @@ class KubeVirtHarness {
     this.namespace = name;
   }
 
-  async make(names: readonly string[], options: Omit<VmOptions, 'name'> = {}): Promise<readonly Vmi[]> {
+  async make(
+    names: readonly string[],
+    options: Omit<VmOptions, 'name'> = {},
+  ): Promise<readonly Vmi[]> {
     const { api, vms } = this.site;
     await create(api, namespace(this.namespace));
-    return vms.makeInstances(...names.map(name => ({ namespace: this.namespace, on: 'n1', ...options, name })));
+    return vms.makeInstances(
+      ...names.map(name => ({ namespace: this.namespace, on: 'n1', ...options, name })),
+    );
   }
 
   vmi(name: string): Promise<Vmi> {
@@ -83,7 +119,10 @@ class KubeVirtHarness {
     return nameOf(await this.site.vms.launcher(this.namespace, name));
   }
 
-  async evict(pod: string, options: Readonly<Record<string, unknown>> = {}): Promise<ReturnType<typeof said>> {
+  async evict(
+    pod: string,
+    options: Readonly<Record<string, unknown>> = {},
+  ): Promise<ReturnType<typeof said>> {
     return said(await evict(this.site.api, this.namespace, pod, options));
   }
 
@@ -101,7 +140,9 @@ class KubeVirtHarness {
   }
 
   deleteMigration(one: Vmim): Promise<void> {
-    return this.site.api.delete(pathOf('virtualmachineinstancemigrations', this.namespace, nameOf(one)));
+    return this.site.api.delete(
+      pathOf('virtualmachineinstancemigrations', this.namespace, nameOf(one)),
+    );
   }
 
   until<T>(what: string, check: () => Promise<T | undefined | false>, seconds = 60): Promise<T> {
@@ -116,17 +157,27 @@ class KubeVirtHarness {
   }
 
   moved(name: string, seconds = 60): Promise<true> {
-    return this.until(`${name} to move`, async () => (await this.node(name)) !== 'n1' && true, seconds);
+    return this.until(
+      `${name} to move`,
+      async () => (await this.node(name)) !== 'n1' && true,
+      seconds,
+    );
   }
 
   first(name: string, seconds = 60): Promise<Vmim> {
-    return this.until(`a migration of ${name}`, async () => (await this.migrations(name))[0], seconds);
+    return this.until(
+      `a migration of ${name}`,
+      async () => (await this.migrations(name))[0],
+      seconds,
+    );
   }
 }
 
-const taint = (api: Api, taints: readonly object[] | null): Promise<unknown> => api.patch(nodePath('n1'), { spec: { taints } });
+function taint(api: Api, taints: readonly object[] | null): Promise<unknown> {
+  return api.patch(nodePath('n1'), { spec: { taints } });
+}
 
-const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => {
+async function evictionsAndEvacuation(stage: KubeVirtHarness): Promise<void> {
   const [vmi] = await stage.make(['a'], { migration: '6s', memory: '128Mi' });
   const { api, vms } = stage.site;
   const [launcher] = await vms.launchers(stage.namespace, 'a');
@@ -139,10 +190,16 @@ const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => 
   assert.equal(launcher.metadata.labels['vm.kubevirt.io/name'], 'a');
   assert.equal(launcher.metadata.annotations?.['kubevirt.io/domain'], 'a');
   assert.deepEqual(
-    launcher.metadata.ownerReferences?.map(({ kind, name, controller }) => [kind, name, controller]),
+    launcher.metadata.ownerReferences?.map(({ kind, name, controller }) => [
+      kind,
+      name,
+      controller,
+    ]),
     [['VirtualMachineInstance', 'a', true]],
   );
-  const { volumes } = launcher.spec as { readonly volumes?: readonly { readonly emptyDir?: object }[] };
+  const { volumes } = launcher.spec as {
+    readonly volumes?: readonly { readonly emptyDir?: object }[];
+  };
   assert.ok(volumes?.some(({ emptyDir }) => emptyDir !== undefined));
   assert.equal(vmi.spec.evictionStrategy, 'LiveMigrate');
   assert.equal(vmi.metadata.labels?.['kubevirt.io/nodeName'], 'n1');
@@ -154,17 +211,27 @@ const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => 
     guestCurrent: '128Mi',
     guestRequested: '128Mi',
   });
-  assert.deepEqual((await api.get<List<object>>(collectionOf('policy/v1', 'PodDisruptionBudget', stage.namespace))).items, []);
+  assert.deepEqual(
+    (await api.get<List<object>>(collectionOf('policy/v1', 'PodDisruptionBudget', stage.namespace)))
+      .items,
+    [],
+  );
 
   const triggered = `Eviction triggered evacuation of VMI "${stage.namespace}/a"`;
-  assert.deepEqual(await stage.evict(source, { deleteOptions: { dryRun: ['All'] } }), refusal(triggered));
+  assert.deepEqual(
+    await stage.evict(source, { deleteOptions: { dryRun: ['All'] } }),
+    refusal(triggered),
+  );
   assert.equal(await stage.mark('a'), undefined);
   const nameless = await api.call('POST', `${podPath(stage.namespace, source)}/eviction`, {
     apiVersion: 'policy/v1',
     kind: 'Eviction',
     metadata: {},
   });
-  assert.deepEqual(said(nameless), { code: 400, message: 'name in URL does not match name in Eviction object' });
+  assert.deepEqual(said(nameless), {
+    code: 400,
+    message: 'name in URL does not match name in Eviction object',
+  });
   const answer = await evict(api, stage.namespace, source);
   assert.deepEqual(answer.body, {
     kind: 'Status',
@@ -182,15 +249,30 @@ const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => 
   assert.equal(evacuation.metadata.annotations?.['kubevirt.io/evacuationMigration'], 'n1');
   assert.equal(evacuation.metadata.labels?.['kubevirt.io/vmi-name'], 'a');
   const target = await stage.until('a target pod', async () =>
-    (await vms.launchers(stage.namespace, 'a')).find(pod => nameOf(pod) !== source && pod.spec.nodeName !== undefined),
+    (await vms.launchers(stage.namespace, 'a')).find(
+      pod => nameOf(pod) !== source && pod.spec.nodeName !== undefined,
+    ),
   );
   assert.notEqual(target.spec.nodeName, 'n1');
   assert.equal(target.metadata.labels?.['kubevirt.io/migrationJobUID'], evacuation.metadata.uid);
-  assert.deepEqual(await stage.evict(nameOf(target)), refusal(`Evacuation in progress: ${triggered}`));
-  await stage.until('the condition', async () => conditionOf(await stage.vmi('a'), 'EvictionRequested') === 'True' && true, 5);
+  assert.deepEqual(
+    await stage.evict(nameOf(target)),
+    refusal(`Evacuation in progress: ${triggered}`),
+  );
+  await stage.until(
+    'the condition',
+    async () => conditionOf(await stage.vmi('a'), 'EvictionRequested') === 'True' && true,
+    5,
+  );
   const marked = await api.get<Pod>(podPath(stage.namespace, source));
-  assert.equal(marked.metadata.annotations?.['descheduler.alpha.kubernetes.io/eviction-in-progress'], 'true');
-  await stage.until('the migration to run', async () => (await stage.migrations('a')).some(one => phaseOf(one) === 'Running') && true);
+  assert.equal(
+    marked.metadata.annotations?.['descheduler.alpha.kubernetes.io/eviction-in-progress'],
+    'true',
+  );
+  await stage.until(
+    'the migration to run',
+    async () => (await stage.migrations('a')).some(one => phaseOf(one) === 'Running') && true,
+  );
   const during = (await stage.vmi('a')).status;
   assert.equal(during?.migrationState?.sourceNode, 'n1');
   assert.equal(during.migrationState.sourcePod, source);
@@ -199,11 +281,22 @@ const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => 
   assert.equal(during.migrationState.migrationUid, evacuation.metadata.uid);
   assert.deepEqual(Object.values(during.activePods ?? {}).sort(), ['n1', target.spec.nodeName]);
 
-  await stage.until('success', async () => (await stage.migrations('a')).every(one => phaseOf(one) === 'Succeeded') && true);
+  await stage.until(
+    'success',
+    async () => (await stage.migrations('a')).every(one => phaseOf(one) === 'Succeeded') && true,
+  );
   const [done] = await stage.migrations('a');
   assert.deepEqual(
     done?.status?.phaseTransitionTimestamps?.map(({ phase }) => phase),
-    ['Pending', 'Scheduling', 'Scheduled', 'PreparingTarget', 'TargetReady', 'Running', 'Succeeded'],
+    [
+      'Pending',
+      'Scheduling',
+      'Scheduled',
+      'PreparingTarget',
+      'TargetReady',
+      'Running',
+      'Succeeded',
+    ],
   );
   const after = await stage.vmi('a');
   assert.equal(after.status?.nodeName, target.spec.nodeName);
@@ -211,38 +304,52 @@ const evictionsAndEvacuation = async (stage: KubeVirtHarness): Promise<void> => 
   assert.equal(after.metadata.labels?.['kubevirt.io/nodeName'], target.spec.nodeName);
   assert.equal(after.status?.migrationState?.completed, true);
   assert.equal(after.status.migrationState.failed ?? false, false);
-  await stage.until('the condition to go', async () => conditionOf(await stage.vmi('a'), 'EvictionRequested') === undefined && true, 5);
+  await stage.until(
+    'the condition to go',
+    async () => conditionOf(await stage.vmi('a'), 'EvictionRequested') === undefined && true,
+    5,
+  );
 
   await stage.site.pass(5000);
   const ended = await api.get<Pod>(podPath(stage.namespace, source));
   assert.equal(ended.status.phase, 'Succeeded');
   assert.ok(launcher.metadata.uid in ((await stage.vmi('a')).status?.activePods ?? {}));
   assert.equal((await stage.evict(source)).code, 201);
-  await stage.until('the source pod to go', async () => (await api.call('GET', podPath(stage.namespace, source))).status === 404 && true);
-};
+  await stage.until(
+    'the source pod to go',
+    async () => (await api.call('GET', podPath(stage.namespace, source))).status === 404 && true,
+  );
+}
 
-const strategy = async (
+async function strategy(
   stage: KubeVirtHarness,
   options: { readonly evictionStrategy: EvictionStrategy; readonly migratable: boolean },
   wanted: { readonly answer: ReturnType<typeof said>; readonly mark?: string },
-): Promise<void> => {
+): Promise<void> {
   await stage.make(['s'], options);
   const answer = await stage.evictVm('s');
   assert.deepEqual(answer, wanted.answer);
   if (answer.code === 201) {
-    await stage.until('the VM to end', async () => ['Succeeded', 'Failed'].includes((await stage.vmi('s')).status?.phase ?? '') && true);
+    await stage.until(
+      'the VM to end',
+      async () =>
+        ['Succeeded', 'Failed'].includes((await stage.vmi('s')).status?.phase ?? '') && true,
+    );
     return;
   }
   assert.equal(await stage.mark('s'), wanted.mark);
   await stage.site.pass(3000);
   assert.deepEqual(await stage.migrations(), []);
-};
+}
 
-/** The numbers of unfinished and of active migrations, whenever they change, until all VMs have moved. */
-const followed = async (
+/**
+ * The numbers of unfinished and of active migrations, whenever they change, until all VMs have
+ * moved.
+ */
+async function followed(
   stage: KubeVirtHarness,
   names: readonly string[],
-): Promise<readonly (readonly [unfinished: number, active: number])[]> => {
+): Promise<readonly (readonly [unfinished: number, active: number])[]> {
   const seen: (readonly [number, number])[] = [];
   await stage.until(
     'all to move',
@@ -255,10 +362,20 @@ const followed = async (
     150,
   );
   return seen;
-};
+}
 
-const limits = async (stage: KubeVirtHarness, count: number, cluster: number, outbound: number): Promise<void> => {
-  await stage.site.vms.configure({ migrations: { parallelMigrationsPerCluster: cluster, parallelOutboundMigrationsPerNode: outbound } });
+async function limits(
+  stage: KubeVirtHarness,
+  count: number,
+  cluster: number,
+  outbound: number,
+): Promise<void> {
+  await stage.site.vms.configure({
+    migrations: {
+      parallelMigrationsPerCluster: cluster,
+      parallelOutboundMigrationsPerNode: outbound,
+    },
+  });
   // The parts hear of it a moment later.
   await stage.site.pass(2000);
   const names = Array.from({ length: count }, (_, index) => `v${index}`);
@@ -270,10 +387,13 @@ const limits = async (stage: KubeVirtHarness, count: number, cluster: number, ou
   assert.ok((await stage.migrations()).length < count);
   const seen = await followed(stage, names);
   assert.equal(Math.max(...seen.map(([, active]) => active)), Math.min(cluster, outbound));
-};
+}
 
-/** How KubeVirt always works from version 1.9 on: what is marked has its migration at once, and the migrations wait for each other. */
-const queued = async (stage: KubeVirtHarness): Promise<void> => {
+/**
+ * How KubeVirt always works from version 1.9 on: what is marked has its migration at once, and the
+ * migrations wait for each other.
+ */
+async function queued(stage: KubeVirtHarness): Promise<void> {
   const { vms, pass } = stage.site;
   await vms.configure({ developerConfiguration: { featureGates: ['MigrationPriorityQueue'] } });
   await pass(2000);
@@ -281,18 +401,24 @@ const queued = async (stage: KubeVirtHarness): Promise<void> => {
     const names = ['v0', 'v1', 'v2', 'v3'];
     await stage.make(names, { migration: '6s' });
     for (const name of names) assert.equal((await stage.evictVm(name)).code, 429);
-    await stage.until('a migration for each', async () => (await stage.migrations()).length === names.length, 3);
+    await stage.until(
+      'a migration for each',
+      async () => (await stage.migrations()).length === names.length,
+      3,
+    );
     const seen = await followed(stage, names);
     assert.equal(Math.max(...seen.map(([, active]) => active)), 2);
     assert.equal((await stage.migrations()).length, names.length);
   } finally {
     await vms.configure({ developerConfiguration: { featureGates: [] } });
   }
-};
+}
 
-const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
+async function cancelled(stage: KubeVirtHarness): Promise<void> {
   const { api, vms, pass } = stage.site;
-  await vms.configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 1 } });
+  await vms.configure({
+    migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 1 },
+  });
   await pass(2000);
   await stage.make(['c0', 'c1'], { migration: 'hang' });
   const nothing = { status: 200, body: '' };
@@ -300,7 +426,10 @@ const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
   assert.deepEqual(await stage.cancel('c0'), nothing);
   assert.equal((await stage.cancel('nobody', { evacuationNodeName: 'n1' })).status, 404);
   await stage.evictVm('c0');
-  await stage.until('c0 to migrate', async () => (await stage.migrations('c0')).some(one => phaseOf(one) === 'Running') && true);
+  await stage.until(
+    'c0 to migrate',
+    async () => (await stage.migrations('c0')).some(one => phaseOf(one) === 'Running') && true,
+  );
   await stage.evictVm('c1');
   await pass(6000);
   assert.equal(await stage.mark('c1'), 'n1');
@@ -308,28 +437,39 @@ const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
 
   const rejected = {
     code: 500,
-    message: 'Internal error occurred: the server rejected our request due to an error in our request',
+    message:
+      'Internal error occurred: the server rejected our request due to an error in our request',
   };
   assert.deepEqual(said(await stage.cancel('c1', { evacuationNodeName: 'wrong' })), rejected);
   assert.deepEqual(said(await stage.cancel('c1')), rejected);
-  assert.deepEqual(await stage.cancel('c1', { evacuationNodeName: 'n1', dryRun: ['All'] }), nothing);
+  assert.deepEqual(
+    await stage.cancel('c1', { evacuationNodeName: 'n1', dryRun: ['All'] }),
+    nothing,
+  );
   assert.equal(await stage.mark('c1'), 'n1');
   await taint(api, [drainTaint]);
   assert.deepEqual(said(await stage.cancel('c1', { evacuationNodeName: 'n1' })), {
     code: 400,
-    message: 'Node "n1" has NodeDrainTaintKey "&Taint{Key:kubevirt.io/drain,Value:,Effect:NoSchedule,TimeAdded:<nil>,}"',
+    message:
+      'Node "n1" has NodeDrainTaintKey "&Taint{Key:kubevirt.io/drain,Value:,Effect:NoSchedule,TimeAdded:<nil>,}"',
   });
   await taint(api, null);
   assert.deepEqual(await stage.cancel('c1', { evacuationNodeName: 'n1' }), nothing);
   assert.equal(await stage.mark('c1'), undefined);
-  await stage.until('the condition to go', async () => conditionOf(await stage.vmi('c1'), 'EvictionRequested') === undefined && true, 20);
+  await stage.until(
+    'the condition to go',
+    async () => conditionOf(await stage.vmi('c1'), 'EvictionRequested') === undefined && true,
+    20,
+  );
 
   // While the mark stands, another migration follows the one that was deleted.
   const [first] = await stage.migrations('c0');
   assert.ok(first);
   await stage.deleteMigration(first);
   const second = await stage.until('another migration to run', async () =>
-    (await stage.migrations('c0')).find(one => nameOf(one) !== nameOf(first) && phaseOf(one) === 'Running'),
+    (await stage.migrations('c0')).find(
+      one => nameOf(one) !== nameOf(first) && phaseOf(one) === 'Running',
+    ),
   );
   // Calling off takes the mark and leaves the migration alone.
   assert.deepEqual(await stage.cancel('c0', { evacuationNodeName: 'n1' }), nothing);
@@ -337,7 +477,10 @@ const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
   assert.equal(await stage.mark('c0'), undefined);
   assert.deepEqual((await stage.migrations('c0')).map(phaseOf), ['Running']);
   await stage.deleteMigration(second);
-  await stage.until('the migration to go', async () => (await stage.migrations('c0')).length === 0 && true);
+  await stage.until(
+    'the migration to go',
+    async () => (await stage.migrations('c0')).length === 0 && true,
+  );
   const { migrationState } = (await stage.vmi('c0')).status ?? {};
   assert.equal(migrationState?.abortRequested, true);
   assert.equal(migrationState.abortStatus, 'Succeeded');
@@ -347,32 +490,56 @@ const cancelled = async (stage: KubeVirtHarness): Promise<void> => {
   assert.equal(await stage.node('c0'), 'n1');
   const phases = (await vms.launchers(stage.namespace, 'c0')).map(({ status }) => status.phase);
   assert.deepEqual([...new Set(phases)].sort(), ['Failed', 'Running']);
-};
+}
 
-const acceptance = async (stage: KubeVirtHarness): Promise<void> => {
+async function acceptance(stage: KubeVirtHarness): Promise<void> {
   await stage.make(['a']);
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${stage.namespace}/virtualmachineinstances/a/evacuate/cancel`;
   const { api } = stage.site;
   // What answers nothing accepts nobody who wants JSON.
-  const picky = await api.call('PUT', path, { evacuationNodeName: 'n1' }, 'application/json', 'application/json');
-  assert.deepEqual(picky, { status: 406, body: '406: Not Acceptable\n\nAvailable representations: ' });
+  const picky = await api.call(
+    'PUT',
+    path,
+    { evacuationNodeName: 'n1' },
+    'application/json',
+    'application/json',
+  );
+  assert.deepEqual(picky, {
+    status: 406,
+    body: '406: Not Acceptable\n\nAvailable representations: ',
+  });
   assert.equal((await api.call('GET', path)).status, 405);
-};
+}
 
-const secondsBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+function secondsBetween(from: string, to: string): number {
+  return (Date.parse(to) - Date.parse(from)) / 1000;
+}
 
-const timeOf = ({ status }: Vmim, phase: string): string =>
-  status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ?? '';
+function timeOf({ status }: Vmim, phase: string): string {
+  return (
+    status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ??
+    ''
+  );
+}
 
 /** Who may call an evacuation off: the API server asks for another word than the path has. */
-const roles = async (stage: KubeVirtHarness): Promise<void> => {
+async function roles(stage: KubeVirtHarness): Promise<void> {
   const { api, as, vms } = stage.site;
   await stage.make(['a']);
   const allow = async (user: keyof typeof callers, resource: string): Promise<void> => {
     const apiGroup = 'rbac.authorization.k8s.io';
-    const common = { apiVersion: `${apiGroup}/v1`, metadata: { name: user, namespace: stage.namespace } };
-    const rules = [{ apiGroups: ['subresources.kubevirt.io'], resources: [resource], verbs: ['update'] }];
-    await api.post(collectionOf(common.apiVersion, 'Role', stage.namespace), { ...common, kind: 'Role', rules });
+    const common = {
+      apiVersion: `${apiGroup}/v1`,
+      metadata: { name: user, namespace: stage.namespace },
+    };
+    const rules = [
+      { apiGroups: ['subresources.kubevirt.io'], resources: [resource], verbs: ['update'] },
+    ];
+    await api.post(collectionOf(common.apiVersion, 'Role', stage.namespace), {
+      ...common,
+      kind: 'Role',
+      rules,
+    });
     await api.post(collectionOf(common.apiVersion, 'RoleBinding', stage.namespace), {
       ...common,
       kind: 'RoleBinding',
@@ -382,9 +549,14 @@ const roles = async (stage: KubeVirtHarness): Promise<void> => {
   };
   await allow('exact', 'virtualmachineinstances/evacuate/cancel');
   await allow('plain', 'virtualmachineinstances/evacuate');
-  const cancelAs = (user: keyof typeof callers): Promise<Reply> => vms.cancel(stage.namespace, 'a', { evacuationNodeName: 'n1' }, as(user));
+  const cancelAs = (user: keyof typeof callers): Promise<Reply> =>
+    vms.cancel(stage.namespace, 'a', { evacuationNodeName: 'n1' }, as(user));
   // Roles are seen a moment after they are made.
-  await stage.until('the role to be seen', async () => (await cancelAs('plain')).status === 200 && true, 10);
+  await stage.until(
+    'the role to be seen',
+    async () => (await cancelAs('plain')).status === 200 && true,
+    10,
+  );
   for (const user of ['exact', 'nobody'] as const) {
     assert.deepEqual(said(await cancelAs(user)), {
       code: 403,
@@ -393,16 +565,22 @@ const roles = async (stage: KubeVirtHarness): Promise<void> => {
         `"virtualmachineinstances/evacuate" in API group "subresources.kubevirt.io" in the namespace "${stage.namespace}"`,
     });
   }
-};
+}
 
 /** The pause after a failure, by the times of the migrations themselves. */
-const backoff = async (stage: KubeVirtHarness): Promise<void> => {
+async function backoff(stage: KubeVirtHarness): Promise<void> {
   await stage.make(['f'], { migration: 'fail' });
   await stage.evictVm('f');
-  await stage.until('the first to fail', async () => (await stage.migrations('f')).some(one => phaseOf(one) === 'Failed') && true);
+  await stage.until(
+    'the first to fail',
+    async () => (await stage.migrations('f')).some(one => phaseOf(one) === 'Failed') && true,
+  );
   assert.equal(await stage.mark('f'), 'n1');
   assert.equal((await stage.vmi('f')).status?.migrationState?.failed, true);
-  await stage.until('a second migration', async () => (await stage.migrations('f')).some(one => !isOver(one)) && true);
+  await stage.until(
+    'a second migration',
+    async () => (await stage.migrations('f')).some(one => !isOver(one)) && true,
+  );
   await stage.site.api.patch(pathOf('virtualmachineinstances', stage.namespace, 'f'), {
     metadata: { annotations: { [steering.migration]: '1s' } },
   });
@@ -416,36 +594,51 @@ const backoff = async (stage: KubeVirtHarness): Promise<void> => {
   const pause = secondsBetween(timeOf(first, 'Failed'), timeOf(second, 'Scheduling'));
   // Twenty, if the second was there by then: real ones have been made 32 s later.
   assert.ok(pause >= 19 && pause <= 60, `${pause} s`);
-};
+}
 
-const stuck = async (stage: KubeVirtHarness): Promise<void> => {
+async function stuck(stage: KubeVirtHarness): Promise<void> {
   const { api, pass } = stage.site;
   await stage.make(['k'], { migration: '1s' });
   for (const node of nodes) await cordon(api, node);
   await stage.evictVm('k');
   const target = await stage.until('a target pod', async () =>
-    (await stage.site.vms.launchers(stage.namespace, 'k')).find(({ spec }) => spec.nodeName === undefined),
+    (await stage.site.vms.launchers(stage.namespace, 'k')).find(
+      ({ spec }) => spec.nodeName === undefined,
+    ),
   );
   await pass(3000);
   assert.deepEqual((await stage.migrations('k')).map(phaseOf), ['Scheduling']);
   const pending = await api.get<Pod>(podPath(stage.namespace, nameOf(target)));
   assert.equal(pending.status.phase, 'Pending');
-  assert.ok(pending.status.conditions?.some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable'));
+  assert.ok(
+    pending.status.conditions?.some(
+      ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
+    ),
+  );
   assert.equal(await stage.mark('k'), 'n1');
   assert.equal((await stage.evict(nameOf(target))).code, 429);
   await cordon(api, 'n2', false);
   await stage.until('k to be on n2', async () => (await stage.node('k')) === 'n2' && true, 90);
-};
+}
 
-const manual = async (stage: KubeVirtHarness): Promise<void> => {
+async function manual(stage: KubeVirtHarness): Promise<void> {
   await stage.make(['m'], { migration: '8s' });
   const source = await stage.source('m');
   assert.equal((await stage.migrate('mine', 'm')).status, 201);
-  await stage.until('it to run', async () => (await stage.migrations('m')).some(one => phaseOf(one) === 'Running') && true);
-  const target = (await stage.site.vms.launchers(stage.namespace, 'm')).map(nameOf).find(name => name !== source) ?? '';
+  await stage.until(
+    'it to run',
+    async () => (await stage.migrations('m')).some(one => phaseOf(one) === 'Running') && true,
+  );
+  const target =
+    (await stage.site.vms.launchers(stage.namespace, 'm'))
+      .map(nameOf)
+      .find(name => name !== source) ?? '';
   assert.deepEqual(await stage.evict(target), refusal('Eviction request for target Pod'));
   assert.equal(await stage.mark('m'), undefined);
-  assert.deepEqual(await stage.evict(source), refusal(`Eviction triggered evacuation of VMI "${stage.namespace}/m"`));
+  assert.deepEqual(
+    await stage.evict(source),
+    refusal(`Eviction triggered evacuation of VMI "${stage.namespace}/m"`),
+  );
   assert.equal(await stage.mark('m'), 'n1');
   const [mine] = await stage.migrations('m');
   assert.deepEqual(said(await stage.migrate('second', 'm')), {
@@ -456,21 +649,24 @@ const manual = async (stage: KubeVirtHarness): Promise<void> => {
     code: 400,
     message: `${creator}the VMI "${stage.namespace}/nobody" does not exist`,
   });
-  await stage.until('m to move', async () => (await stage.node('m')) !== 'n1' && (await stage.migrations('m')).every(isOver));
+  await stage.until(
+    'm to move',
+    async () => (await stage.node('m')) !== 'n1' && (await stage.migrations('m')).every(isOver),
+  );
   await stage.site.pass(3000);
   assert.deepEqual((await stage.migrations('m')).map(nameOf), ['mine']);
   assert.equal(await stage.mark('m'), undefined);
-};
+}
 
-const tainted = async (stage: KubeVirtHarness): Promise<void> => {
+async function tainted(stage: KubeVirtHarness): Promise<void> {
   await stage.make(['t'], { migration: '2s' });
   await taint(stage.site.api, [drainTaint]);
   await stage.first('t', 10);
   assert.equal(await stage.mark('t'), undefined);
   await stage.moved('t');
-};
+}
 
-const machines = async (stage: KubeVirtHarness): Promise<void> => {
+async function machines(stage: KubeVirtHarness): Promise<void> {
   const { api, vms } = stage.site;
   await create(api, namespace(stage.namespace));
   const common = { namespace: stage.namespace, on: 'n1', migration: '2s' } as const;
@@ -482,15 +678,29 @@ const machines = async (stage: KubeVirtHarness): Promise<void> => {
   assert.equal((await stage.evictVm('moving')).code, 429);
   assert.equal((await stage.evictVm('stopping')).code, 201);
   const back = async (name: string): Promise<Vmi | false> => {
-    const { status, body } = await api.call('GET', pathOf('virtualmachineinstances', stage.namespace, name));
+    const { status, body } = await api.call(
+      'GET',
+      pathOf('virtualmachineinstances', stage.namespace, name),
+    );
     const vmi = body as Vmi;
-    return status === 200 && vmi.status?.phase === 'Running' && ![undefined, 'n1'].includes(vmi.status.nodeName) && vmi;
+    return (
+      status === 200 &&
+      vmi.status?.phase === 'Running' &&
+      ![undefined, 'n1'].includes(vmi.status.nodeName) &&
+      vmi
+    );
   };
-  assert.equal((await stage.until('moving to be back', () => back('moving'))).metadata.uid, moving?.metadata.uid);
-  assert.notEqual((await stage.until('stopping to be back', () => back('stopping'))).metadata.uid, stopping?.metadata.uid);
-};
+  assert.equal(
+    (await stage.until('moving to be back', () => back('moving'))).metadata.uid,
+    moving?.metadata.uid,
+  );
+  assert.notEqual(
+    (await stage.until('stopping to be back', () => back('stopping'))).metadata.uid,
+    stopping?.metadata.uid,
+  );
+}
 
-const partsAway = async (stage: KubeVirtHarness): Promise<void> => {
+async function partsAway(stage: KubeVirtHarness): Promise<void> {
   const { part, pass } = stage.site;
   await stage.make(['x'], { migration: '2s' });
   const source = await stage.source('x');
@@ -512,22 +722,39 @@ const partsAway = async (stage: KubeVirtHarness): Promise<void> => {
   await part('virt-controller', true);
   await stage.first('x', 90);
   await stage.moved('x');
-};
+}
 
 const isNoMigration = 'VMI s is configured with an eviction strategy but is not live-migratable';
 
 const cases: Readonly<Record<string, (stage: KubeVirtHarness) => Promise<void>>> = {
-  'an eviction marks the VM, a migration moves it, the source pod stays until it is evicted': evictionsAndEvacuation,
+  'an eviction marks the VM, a migration moves it, the source pod stays until it is evicted':
+    evictionsAndEvacuation,
   'LiveMigrate, not migratable: refused, not marked': stage =>
-    strategy(stage, { evictionStrategy: 'LiveMigrate', migratable: false }, { answer: refusal(isNoMigration) }),
+    strategy(
+      stage,
+      { evictionStrategy: 'LiveMigrate', migratable: false },
+      { answer: refusal(isNoMigration) },
+    ),
   'LiveMigrateIfPossible, not migratable: the pod goes': stage =>
-    strategy(stage, { evictionStrategy: 'LiveMigrateIfPossible', migratable: false }, { answer: { code: 201, message: '' } }),
-  'None: the pod goes': stage => strategy(stage, { evictionStrategy: 'None', migratable: true }, { answer: { code: 201, message: '' } }),
+    strategy(
+      stage,
+      { evictionStrategy: 'LiveMigrateIfPossible', migratable: false },
+      { answer: { code: 201, message: '' } },
+    ),
+  'None: the pod goes': stage =>
+    strategy(
+      stage,
+      { evictionStrategy: 'None', migratable: true },
+      { answer: { code: 201, message: '' } },
+    ),
   'External: marked, and nothing follows': stage =>
     strategy(
       stage,
       { evictionStrategy: 'External', migratable: true },
-      { answer: refusal(`Eviction triggered evacuation of VMI "${stage.namespace}/s"`), mark: 'n1' },
+      {
+        answer: refusal(`Eviction triggered evacuation of VMI "${stage.namespace}/s"`),
+        mark: 'n1',
+      },
     ),
   'never more active than a node may send': stage => limits(stage, 5, 5, 2),
   'never more active than the cluster bears': stage => limits(stage, 4, 1, 2),
@@ -544,14 +771,17 @@ const cases: Readonly<Record<string, (stage: KubeVirtHarness) => Promise<void>>>
 };
 
 /** The cases, one test each. */
-export const contract = (site: () => Site): void => {
+export function contract(site: () => Site): void {
   before(() => site().vms.configure({ evictionStrategy: 'LiveMigrate' }));
   afterEach(async () => {
     const { api, vms } = site();
-    await vms.configure({ migrations: { parallelMigrationsPerCluster: 5, parallelOutboundMigrationsPerNode: 2 } });
+    await vms.configure({
+      migrations: { parallelMigrationsPerCluster: 5, parallelOutboundMigrationsPerNode: 2 },
+    });
     await taint(api, null);
     await vms.clear();
     for (const node of nodes) await cordon(api, node, false);
   });
-  for (const [index, [name, run]] of Object.entries(cases).entries()) test(name, () => run(new KubeVirtHarness(site(), `case-${index}`)));
-};
+  for (const [index, [name, run]] of Object.entries(cases).entries())
+    test(name, () => run(new KubeVirtHarness(site(), `case-${index}`)));
+}

@@ -1,6 +1,10 @@
 import { ClusterRuntime, createCluster, seeded, serve } from '@drydock/kube-sim';
 import { writesOn } from '@drydock/kube-sim/controllers';
-import { kubeVirtDefinitions, kubeVirtObjects, SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import {
+  kubeVirtDefinitions,
+  kubeVirtObjects,
+  SimulatedKubeVirt,
+} from '@drydock/kube-sim/kubevirt';
 import { makeAuthority, makeServing } from '@drydock/operator/admission';
 import { systemClock, VirtualClock } from '@drydock/utils';
 import { type Api, clientsFor, type Reply } from '../control-plane/objects/api.ts';
@@ -13,8 +17,14 @@ import { vmsOn } from './vms.ts';
 type Cluster = ReturnType<typeof createCluster>;
 
 /** A client of a cluster in this process; what it asks takes no time. */
-const clientOf = (cluster: Cluster): Api => {
-  const call: Api['call'] = async (method, path, body, contentType = 'application/json', accept = 'application/json'): Promise<Reply> => {
+function clientOf(cluster: Cluster): Api {
+  const call: Api['call'] = async (
+    method,
+    path,
+    body,
+    contentType = 'application/json',
+    accept = 'application/json',
+  ): Promise<Reply> => {
     const url = new URL(path, 'http://in-process');
     const response = await cluster.respond({
       method,
@@ -38,7 +48,8 @@ const clientOf = (cluster: Cluster): Api => {
     get: async <T>(path: string) => (await expect('GET', path)) as T,
     post: async <T>(path: string, body: unknown) => (await expect('POST', path, body)) as T,
     put: async <T>(path: string, body: unknown) => (await expect('PUT', path, body)) as T,
-    patch: async <T>(path: string, body: unknown) => (await expect('PATCH', path, body, 'application/merge-patch+json')) as T,
+    patch: async <T>(path: string, body: unknown) =>
+      (await expect('PATCH', path, body, 'application/merge-patch+json')) as T,
     delete: async (path, body) => {
       const { status } = await call('DELETE', path, body);
       if (status > 299 && status !== 404) throw new Error(`DELETE ${path}: ${status}`);
@@ -46,12 +57,11 @@ const clientOf = (cluster: Cluster): Api => {
     watch: () => Promise.reject(new Error('nothing is watched here')),
     close: () => {},
   };
-};
+}
 
 /** Waits in simulated time. */
-const waitOn =
-  (clock: VirtualClock): typeof waitFor =>
-  async (what, check, patience) => {
+function waitOn(clock: VirtualClock): typeof waitFor {
+  return async (what, check, patience) => {
     const { deadlineMs = 30_000, everyMs = 50 } = patience ?? {};
     let last = '';
     for (let waited = 0; waited <= deadlineMs; waited += everyMs) {
@@ -62,15 +72,24 @@ const waitOn =
     }
     throw new Error(`waited ${deadlineMs} ms for ${what}; last seen: ${last}`);
   };
+}
 
 /** Over HTTPS it knows who asks. */
-const servedTo = async (cluster: Cluster): Promise<{ readonly as: Site['as']; readonly close: () => Promise<void> }> => {
-  const tokens = Object.fromEntries(Object.keys(callers).map(name => [tokenOf(name), { name, groups: ['system:authenticated'] }]));
+async function servedTo(
+  cluster: Cluster,
+): Promise<{ readonly as: Site['as']; readonly close: () => Promise<void> }> {
+  const tokens = Object.fromEntries(
+    Object.keys(callers).map(name => [tokenOf(name), { name, groups: ['system:authenticated'] }]),
+  );
   const now = systemClock.now();
   const authority = await makeAuthority(now);
   const { cert, key } = await makeServing(authority, ['127.0.0.1'], now);
   const serving = await serve(cluster, { tokens, tls: { certificate: cert, key } });
-  const { apiOf, close } = clientsFor(user => ({ server: serving.url, ca: authority.cert, token: tokenOf(user) }));
+  const { apiOf, close } = clientsFor(user => ({
+    server: serving.url,
+    ca: authority.cert,
+    token: tokenOf(user),
+  }));
   return {
     as: user => apiOf(user),
     close: async () => {
@@ -78,10 +97,13 @@ const servedTo = async (cluster: Cluster): Promise<{ readonly as: Site['as']; re
       await serving.close();
     },
   };
-};
+}
 
-/** An embedded cluster with a simulated KubeVirt, in simulated time. Pods take as long as on the control plane of the tests. */
-export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> => {
+/**
+ * An embedded cluster with a simulated KubeVirt, in simulated time. Pods take as long as on the
+ * control plane of the tests.
+ */
+export async function simulatedSite(): Promise<Site & { end(): Promise<void> }> {
   const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt();
   const random = seeded(1);
@@ -93,7 +115,8 @@ export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> 
     more: kubevirt.controllers(),
   });
   const writes = writesOn(cluster.registry);
-  for (const one of kubeVirtDefinitions) writes.create('customresourcedefinitions.apiextensions.k8s.io', one);
+  for (const one of kubeVirtDefinitions)
+    writes.create('customresourcedefinitions.apiextensions.k8s.io', one);
   runtime.start();
   const api = clientOf(cluster);
   await apply(
@@ -116,4 +139,4 @@ export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> 
       await close();
     },
   };
-};
+}

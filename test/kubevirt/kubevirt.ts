@@ -28,7 +28,8 @@ const kubeVirtBuild: GoBuild = {
   name: 'integrations/kubevirt',
   module: import.meta.dirname,
   salt: '',
-  announcement: 'building virt-api and virt-controller of KubeVirt for the tests, 3 to 9 minutes the first time,',
+  announcement:
+    'building virt-api and virt-controller of KubeVirt for the tests, 3 to 9 minutes the first time,',
   build: (folder, go) => go(['build', '-ldflags', '-s -w', '-o', join(folder, 'kubevirt'), '.']),
 };
 
@@ -47,17 +48,18 @@ export interface KubeVirt extends Vms {
 }
 
 /** What the program prints of KubeVirt's own objects. */
-const printed = async (program: string, ...args: readonly string[]): Promise<readonly Manifest[]> => {
+async function printed(program: string, ...args: readonly string[]): Promise<readonly Manifest[]> {
   const { code, stdout, stderr } = await run(program, args);
   if (code !== 0) throw new Error(`kubevirt ${args.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as readonly Manifest[];
-};
+}
 
-const applyEach = (api: Api, manifests: readonly Manifest[]): Promise<unknown> =>
-  Promise.all(manifests.map(manifest => applyOne(api, manifest)));
+function applyEach(api: Api, manifests: readonly Manifest[]): Promise<unknown> {
+  return Promise.all(manifests.map(manifest => applyOne(api, manifest)));
+}
 
 /** Everything that is there before the first part starts. */
-const install = async ({ api, folder }: ControlPlane, program: string): Promise<void> => {
+async function install({ api, folder }: ControlPlane, program: string): Promise<void> {
   await applyOne(api, namespace);
   await Promise.all([
     printed(program, 'definitions').then(found => applyEach(api, found)),
@@ -66,28 +68,56 @@ const install = async ({ api, folder }: ControlPlane, program: string): Promise<
   await kindsServed(api);
   await applyEach(api, [trusted(readFileSync(join(folder, 'ca.crt'), 'utf8')), kubeVirt, service]);
   await api.patch(`${kubeVirtPath}/status`, { status: deployed(version) });
-  await issue(folder, 'virt-api', { commonName: 'virt-api', servedNames: ['virt-api.kubevirt.svc', 'localhost'] });
+  await issue(folder, 'virt-api', {
+    commonName: 'virt-api',
+    servedNames: ['virt-api.kubevirt.svc', 'localhost'],
+  });
   await issue(folder, 'virt-handler', { commonName: 'kubevirt.io:system:client:virt-handler' });
-};
+}
 
 /** As whom a part of KubeVirt works: its webhooks tell it from a user. */
-const accessOf = async (controlPlane: ControlPlane, account: string): Promise<Access> => {
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
+async function accessOf(controlPlane: ControlPlane, account: string): Promise<Access> {
+  const request = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: 86_400 },
+  };
   const path = `${collectionOf('v1', 'ServiceAccount', home)}/${account}/token`;
-  const { status } = await controlPlane.api.post<{ readonly status: { readonly token: string } }>(path, request);
+  const { status } = await controlPlane.api.post<{ readonly status: { readonly token: string } }>(
+    path,
+    request,
+  );
   const { server, ca } = controlPlane.accessOf('admin');
   return { server, token: status.token, ...(ca !== undefined && { ca }) };
-};
+}
 
 type Ports = Readonly<Record<Part, number>>;
 
-const programsOf = async (controlPlane: ControlPlane, command: string, ports: Ports): Promise<Readonly<Record<Part, Program>>> => {
+async function programsOf(
+  controlPlane: ControlPlane,
+  command: string,
+  ports: Ports,
+): Promise<Readonly<Record<Part, Program>>> {
   const { folder } = controlPlane;
   const [server, client] = [filesOf(folder, 'virt-api'), filesOf(folder, 'virt-handler')];
-  const program = async (part: Part, account: string, flags: Readonly<Record<string, string>>): Promise<Program> => {
-    const kubeconfig = writeKubeconfig(join(folder, `${account}.kubeconfig`), account, await accessOf(controlPlane, account), home);
+  const program = async (
+    part: Part,
+    account: string,
+    flags: Readonly<Record<string, string>>,
+  ): Promise<Program> => {
+    const kubeconfig = writeKubeconfig(
+      join(folder, `${account}.kubeconfig`),
+      account,
+      await accessOf(controlPlane, account),
+      home,
+    );
     const all = { kubeconfig, listen: '127.0.0.1', port: String(ports[part]), ...flags };
-    return { name: part, command, args: [part, ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)], patience: '1s' };
+    return {
+      name: part,
+      command,
+      args: [part, ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)],
+      patience: '1s',
+    };
   };
   return {
     'virt-api': await program('virt-api', 'kubevirt-apiserver', {
@@ -105,7 +135,7 @@ const programsOf = async (controlPlane: ControlPlane, command: string, ports: Po
       'leader-elect-lease-duration': '15s',
     }),
   };
-};
+}
 
 /** The parts as processes, which can be stopped and started. */
 class Parts {
@@ -125,7 +155,10 @@ class Parts {
     this.#running.set(part, running);
     const path = part === 'virt-api' ? '/apis/subresources.kubevirt.io/v1/healthz' : '/leader';
     const { ca } = this.#controlPlane.accessOf('admin');
-    const client = apiFor({ server: `https://localhost:${this.#ports[part]}`, ...(ca !== undefined && { ca }) });
+    const client = apiFor({
+      server: `https://localhost:${this.#ports[part]}`,
+      ...(ca !== undefined && { ca }),
+    });
     const dead = new AbortController();
     try {
       await waitFor(
@@ -153,20 +186,23 @@ class Parts {
 }
 
 /** Until the API server passes calls on to virt-api. */
-const aggregated = (api: Api): Promise<void> =>
-  waitFor(
+function aggregated(api: Api): Promise<void> {
+  return waitFor(
     "KubeVirt's subresources to be served",
     async () => {
       type Service = { readonly status?: { readonly conditions?: readonly Condition[] } };
       const path = `${collectionOf('apiregistration.k8s.io/v1', 'APIService')}/v1.subresources.kubevirt.io`;
       const { status } = await api.get<Service>(path);
       const available = status?.conditions?.find(({ type }) => type === 'Available');
-      return available?.status === 'True' ? { done: undefined } : { yet: available?.message ?? 'no condition' };
+      return available?.status === 'True'
+        ? { done: undefined }
+        : { yet: available?.message ?? 'no condition' };
     },
     { deadlineMs: 60_000 },
   );
+}
 
-const begin = async (controlPlane: ControlPlane, program: string): Promise<Parts> => {
+async function begin(controlPlane: ControlPlane, program: string): Promise<Parts> {
   const { api, folder } = controlPlane;
   await install(controlPlane, program);
   const [apiPort = 0, controllerPort = 0] = await freePorts(2);
@@ -174,47 +210,61 @@ const begin = async (controlPlane: ControlPlane, program: string): Promise<Parts
   const parts = new Parts(controlPlane, await programsOf(controlPlane, program, ports), ports);
   try {
     await Promise.all([parts.start('virt-api'), parts.start('virt-controller')]);
-    await applyEach(api, await printed(program, 'hooks', home, String(apiPort), join(folder, 'ca.crt')));
+    await applyEach(
+      api,
+      await printed(program, 'hooks', home, String(apiPort), join(folder, 'ca.crt')),
+    );
     await aggregated(api);
     return parts;
   } catch (error) {
     await parts.stop('virt-api', 'virt-controller');
     throw error;
   }
+}
+
+type Known = Node & {
+  readonly status: { readonly allocatable?: Readonly<Record<string, string>> };
 };
 
-type Known = Node & { readonly status: { readonly allocatable?: Readonly<Record<string, string>> } };
-
-const known = async (api: Api, names: readonly string[], isKnown: (node: Known) => boolean): Promise<void> => {
+async function known(
+  api: Api,
+  names: readonly string[],
+  isKnown: (node: Known) => boolean,
+): Promise<void> {
   await waitFor(`nodes ${names.join(', ')} to be known to KubeVirt`, async () => {
     const nodes = await Promise.all(names.map(name => api.get<Known>(`/api/v1/nodes/${name}`)));
     const unknown = nodes.filter(node => !isKnown(node));
-    return unknown.length === 0 ? { done: undefined } : { yet: unknown.map(({ metadata }) => metadata.name).join(', ') };
+    return unknown.length === 0
+      ? { done: undefined }
+      : { yet: unknown.map(({ metadata }) => metadata.name).join(', ') };
   });
-};
+}
 
 /** The embedded cluster has everything but the kinds and what virt-operator leaves behind. */
-const simulated = async ({ api }: ControlPlane, kubevirt: SimulatedKubeVirt): Promise<KubeVirt> => {
+async function simulated({ api }: ControlPlane, kubevirt: SimulatedKubeVirt): Promise<KubeVirt> {
   await applyEach(api, kubeVirtDefinitions as readonly Manifest[]);
   await kindsServed(api);
   for (const manifest of kubeVirtObjects() as readonly Manifest[]) await applyOne(api, manifest);
   return {
     kind: 'started',
     ...vmsOn(api),
-    nodesKnown: (...names) => known(api, names, ({ metadata }) => metadata.labels?.['kubevirt.io/schedulable'] === 'true'),
+    nodesKnown: (...names) =>
+      known(api, names, ({ metadata }) => metadata.labels?.['kubevirt.io/schedulable'] === 'true'),
     stopPart: async part => kubevirt.set(part, false),
     startPart: async part => kubevirt.set(part, true),
     // It ends with its cluster.
     stop: async () => {},
   };
-};
+}
 
 /**
- * Starts virt-api and virt-controller on a control plane of the tests, with everything that virt-operator would have installed for them; what
- * runs on nodes is played (fake-handler.ts). On the embedded cluster it is the simulated KubeVirt. Says why where this machine cannot.
+ * Starts virt-api and virt-controller on a control plane of the tests, with everything that
+ * virt-operator would have installed for them; what runs on nodes is played (fake-handler.ts). On
+ * the embedded cluster it is the simulated KubeVirt. Says why where this machine cannot.
  */
-export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVirt | LeftOut> => {
-  if (controlPlane.simulatedKubeVirt !== undefined) return simulated(controlPlane, controlPlane.simulatedKubeVirt);
+export async function startKubeVirt(controlPlane: ControlPlane): Promise<KubeVirt | LeftOut> {
+  if (controlPlane.simulatedKubeVirt !== undefined)
+    return simulated(controlPlane, controlPlane.simulatedKubeVirt);
   const built = await ensureController(kubeVirtBuild);
   if (built.kind === 'left-out') return built;
   const { api } = controlPlane;
@@ -224,7 +274,12 @@ export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVir
   return {
     kind: 'started',
     ...vmsOn(api),
-    nodesKnown: (...names) => known(api, names, ({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] !== undefined),
+    nodesKnown: (...names) =>
+      known(
+        api,
+        names,
+        ({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] !== undefined,
+      ),
     stopPart: part => parts.stop(part),
     startPart: part => parts.start(part),
     stop: async () => {
@@ -236,4 +291,4 @@ export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVir
       }
     },
   };
-};
+}

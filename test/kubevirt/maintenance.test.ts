@@ -22,14 +22,18 @@ import {
 import { startKubeVirt } from './kubevirt.ts';
 import { migration, pathOf, steering, type Vmi, type VmOptions } from './objects.ts';
 
-/** Maintenances of nodes with VMs, on KubeVirt's own virt-api and virt-controller, or on the embedded cluster with a simulated one. */
+/**
+ * Maintenances of nodes with VMs, on KubeVirt's own virt-api and virt-controller, or on the
+ * embedded cluster with a simulated one.
+ */
 
 const names = ['n1', 'n2', 'n3'] as const;
 const [home] = names;
 const space = 'vms';
 
-const started = await startBeside(await startHarness({ aggregation: true, roles: ['virtual-machines'] }), harness =>
-  startKubeVirt(harness.controlPlane),
+const started = await startBeside(
+  await startHarness({ aggregation: true, roles: ['virtual-machines'] }),
+  harness => startKubeVirt(harness.controlPlane),
 );
 
 type Vms = NonNullable<MaintenanceStatus['virtualMachines']>;
@@ -55,7 +59,10 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
       if ((await api.call('GET', path)).status === 200) await remove(api, path);
     }
     await kubevirt.clear();
-    await until(`${home} to be free`, async () => (await getNode(api, home)).spec.unschedulable !== true);
+    await until(
+      `${home} to be free`,
+      async () => (await getNode(api, home)).spec.unschedulable !== true,
+    );
   });
 
   const make = (count: number, options: Partial<VmOptions> = {}): Promise<readonly Vmi[]> =>
@@ -69,7 +76,9 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     );
 
   const instances = async (): Promise<readonly Vmi[]> => {
-    const { items } = await api.get<{ readonly items: readonly Vmi[] }>(pathOf('virtualmachineinstances', space));
+    const { items } = await api.get<{ readonly items: readonly Vmi[] }>(
+      pathOf('virtualmachineinstances', space),
+    );
     return items;
   };
 
@@ -78,12 +87,17 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     const counts: Record<string, number> = {};
     for (const call of await podCalls(harness, mark, [space])) {
       const [verb = '', name = ''] = call.split(' ');
-      if (verb === 'evict' && name.startsWith('virt-launcher')) counts[name] = (counts[name] ?? 0) + 1;
+      if (verb === 'evict' && name.startsWith('virt-launcher'))
+        counts[name] = (counts[name] ?? 0) + 1;
     }
     return counts;
   };
 
-  const untilPhase = (path: string, phase: string, deadlineMs = 60_000): Promise<MaintenanceStatus> =>
+  const untilPhase = (
+    path: string,
+    phase: string,
+    deadlineMs = 60_000,
+  ): Promise<MaintenanceStatus> =>
     waitFor(
       `${path} to be ${phase}`,
       async () => {
@@ -92,21 +106,29 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
       },
       { deadlineMs, everyMs: 100 },
     );
-  const untilDrained = (deadlineMs?: number): Promise<MaintenanceStatus> => untilPhase(maintenancePath(home), 'Drained', deadlineMs);
+  const untilDrained = (deadlineMs?: number): Promise<MaintenanceStatus> =>
+    untilPhase(maintenancePath(home), 'Drained', deadlineMs);
 
   const vmsOf = (status: MaintenanceStatus): Partial<Vms> => status.virtualMachines ?? {};
 
-  const untilVms = (what: string, isWanted: (vms: Partial<Vms>, status: MaintenanceStatus) => boolean, deadlineMs = 60_000) =>
+  const untilVms = (
+    what: string,
+    isWanted: (vms: Partial<Vms>, status: MaintenanceStatus) => boolean,
+    deadlineMs = 60_000,
+  ) =>
     waitFor(
       what,
       async () => {
-        const { status = {} } = await api.get<{ readonly status?: MaintenanceStatus }>(maintenancePath(home));
+        const { status = {} } = await api.get<{ readonly status?: MaintenanceStatus }>(
+          maintenancePath(home),
+        );
         return isWanted(vmsOf(status), status) ? { done: status } : { yet: JSON.stringify(status) };
       },
       { deadlineMs, everyMs: 100 },
     );
 
-  const blockersOf = (status: MaintenanceStatus): readonly string[] => (status.blockers ?? []).map(({ cause }) => cause);
+  const blockersOf = (status: MaintenanceStatus): readonly string[] =>
+    (status.blockers ?? []).map(({ cause }) => cause);
 
   test('20 VMs and some pods: each VM is asked to move once, never more than KubeVirt moves and one; the node is drained, and released', async () => {
     await make(20, { migration: '1s' });
@@ -117,17 +139,23 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     await create(api, maintenance(home));
     const watching = setInterval(() => {
       void instances().then(all => {
-        mostMarked = Math.max(mostMarked, all.filter(({ status }) => status?.evacuationNodeName === home).length);
+        mostMarked = Math.max(
+          mostMarked,
+          all.filter(({ status }) => status?.evacuationNodeName === home).length,
+        );
       });
       void kubevirt.migrations(space).then(all => {
-        const active = all.filter(({ status }) => !['', 'Pending', 'Succeeded', 'Failed'].includes(status?.phase ?? ''));
+        const active = all.filter(
+          ({ status }) => !['', 'Pending', 'Succeeded', 'Failed'].includes(status?.phase ?? ''),
+        );
         mostActive = Math.max(mostActive, active.length);
       });
     }, 200);
     try {
       const onTheWay = await untilVms(
         'an expected end',
-        ({ moved = 0 }, { estimatedCompletionTime }) => moved > 0 && estimatedCompletionTime !== undefined,
+        ({ moved = 0 }, { estimatedCompletionTime }) =>
+          moved > 0 && estimatedCompletionTime !== undefined,
         90_000,
       );
       assert.equal(vmsOf(onTheWay).total, 20);
@@ -137,17 +165,33 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     }
     assert.ok(mostMarked <= 3, `at most ${mostMarked} were marked at a time`);
     assert.ok(mostActive <= 2, `at most ${mostActive} moved at a time`);
-    const { status = {} } = await api.get<{ readonly status?: MaintenanceStatus }>(maintenancePath(home));
+    const { status = {} } = await api.get<{ readonly status?: MaintenanceStatus }>(
+      maintenancePath(home),
+    );
     const { items: _items, ...counts } = vmsOf(status);
-    assert.deepEqual(counts, { total: 20, waiting: 0, migrating: 0, moved: 20, stopped: 0, cannot: 0, left: 0 });
-    const asked = Object.entries(await evictions(mark)).filter(([name]) => name.startsWith('virt-launcher'));
+    assert.deepEqual(counts, {
+      total: 20,
+      waiting: 0,
+      migrating: 0,
+      moved: 20,
+      stopped: 0,
+      cannot: 0,
+      left: 0,
+    });
+    const asked = Object.entries(await evictions(mark)).filter(([name]) =>
+      name.startsWith('virt-launcher'),
+    );
     assert.equal(asked.length, 20);
     // Once for the VM, and once for what it left behind.
     assert.deepEqual(
       asked.filter(([, times]) => times !== 2),
       [],
     );
-    assert.ok((await instances()).every(vmi => vmi.status?.phase === 'Running' && vmi.status.nodeName !== home));
+    assert.ok(
+      (await instances()).every(
+        vmi => vmi.status?.phase === 'Running' && vmi.status.nodeName !== home,
+      ),
+    );
     assert.deepEqual(
       (await podsOn(api, home)).map(({ metadata }) => metadata.name),
       [],
@@ -174,7 +218,12 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
 
   test('ShutDown: at the deadline its guest is shut down, and its VirtualMachine starts it elsewhere', async () => {
     await kubevirt.makeMachines({ namespace: space, name: 'pet', on: home, migratable: false });
-    await create(api, maintenance(home, { drain: { virtualMachines: { notMigratable: 'ShutDown', shutDownAfterSeconds: 3 } } }));
+    await create(
+      api,
+      maintenance(home, {
+        drain: { virtualMachines: { notMigratable: 'ShutDown', shutDownAfterSeconds: 3 } },
+      }),
+    );
     await untilVms('a VM that cannot move', ({ cannot }) => cannot === 1);
     const { virtualMachines } = await untilDrained();
     assert.equal(virtualMachines?.stopped, 1);
@@ -188,7 +237,10 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     await make(1, { migratable: false });
     await kubevirt.makeInstances({ namespace: space, name: 'other', on: home });
     const mark = controlPlane.audit.mark();
-    await create(api, maintenance(home, { drain: { virtualMachines: { notMigratable: 'Refuse' } } }));
+    await create(
+      api,
+      maintenance(home, { drain: { virtualMachines: { notMigratable: 'Refuse' } } }),
+    );
     await untilVms('the refusal', (_vms, status) => blockersOf(status).includes('NotMigratable'));
     assert.deepEqual(await evictions(mark), {});
   });
@@ -210,10 +262,23 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
         ...(evictionStrategy && { evictionStrategy }),
       });
     }
-    const dry = await harness.drydock('drain', home, '--dry-run=server', '--delete-emptydir-data', '--ignore-daemonsets', '--force');
-    assert.match(dry.stderr, /VM vms\/none is not meant to be migrated \(evictionStrategy None\), and is shut down by its eviction/);
+    const dry = await harness.drydock(
+      'drain',
+      home,
+      '--dry-run=server',
+      '--delete-emptydir-data',
+      '--ignore-daemonsets',
+      '--force',
+    );
+    assert.match(
+      dry.stderr,
+      /VM vms\/none is not meant to be migrated \(evictionStrategy None\), and is shut down by its eviction/,
+    );
     assert.match(dry.stderr, /VM vms\/possible is live-migrated/);
-    assert.match(dry.stderr, /VM vms\/impossible cannot be migrated, and is shut down by its eviction/);
+    assert.match(
+      dry.stderr,
+      /VM vms\/impossible cannot be migrated, and is shut down by its eviction/,
+    );
     assert.match(dry.stderr, /VM vms\/external is moved by a controller of its own/);
     assert.match(dry.stderr, /VM vms\/default is live-migrated/);
     assert.equal(dry.code, 0, dry.stderr);
@@ -223,9 +288,15 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
       ({ moved, stopped }, { blockerCount }) => moved === 2 && stopped === 2 && blockerCount === 1,
     );
     assert.deepEqual(blockersOf(status), ['Evacuating']);
-    assert.match(status.blockers?.[0]?.message ?? '', /external is marked for the controller that moves it/);
+    assert.match(
+      status.blockers?.[0]?.message ?? '',
+      /external is marked for the controller that moves it/,
+    );
     // Who moves it is a controller that knows how: here it is played by a user's migration.
-    await api.post(pathOf('virtualmachineinstancemigrations', space), migration(space, 'moved-by-its-controller', 'external'));
+    await api.post(
+      pathOf('virtualmachineinstancemigrations', space),
+      migration(space, 'moved-by-its-controller', 'external'),
+    );
     const done = await untilDrained();
     assert.equal(done.virtualMachines?.moved, 3);
   });
@@ -235,9 +306,13 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     await create(api, maintenance(home));
     await until(
       'two to move',
-      async () => (await kubevirt.migrations(space)).filter(({ status }) => status?.phase === 'Running').length === 2,
+      async () =>
+        (await kubevirt.migrations(space)).filter(({ status }) => status?.phase === 'Running')
+          .length === 2,
     );
-    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>(maintenancePath(home));
+    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>(
+      maintenancePath(home),
+    );
     await api.delete(maintenancePath(home));
     await untilGone(api, maintenancePath(home));
     const marked = async (): Promise<readonly Vmi[]> =>
@@ -249,10 +324,14 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     assert.ok(moving.length > 0 && moving.length <= 2);
     const told = await untilEvent(api, metadata.uid, 'VirtualMachinesStillMoving');
     assert.match(told.message, /move on: vms\/vm0/);
-    await until('those to arrive', async () => (await marked()).length === 0, { deadlineMs: 60_000 });
+    await until('those to arrive', async () => (await marked()).length === 0, {
+      deadlineMs: 60_000,
+    });
     const stayed = (await instances()).filter(({ status }) => status?.nodeName === home);
     assert.equal(stayed.length, 5 - moving.length);
-    const open = (await kubevirt.migrations(space)).filter(({ status }) => !['Succeeded', 'Failed'].includes(status?.phase ?? ''));
+    const open = (await kubevirt.migrations(space)).filter(
+      ({ status }) => !['Succeeded', 'Failed'].includes(status?.phase ?? ''),
+    );
     assert.deepEqual(open, []);
     assert.equal(isHeld(await getNode(api, home), ourTaints), false);
   });
@@ -260,10 +339,17 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
   test('a migration that fails is told with what KubeVirt says, and tried again until it works', async () => {
     await make(1, { migration: 'fail' });
     await create(api, maintenance(home));
-    const failing = await untilVms('the failure', (_vms, status) => blockersOf(status).includes('MigrationFailed'));
+    const failing = await untilVms('the failure', (_vms, status) =>
+      blockersOf(status).includes('MigrationFailed'),
+    );
     assert.equal(vmsOf(failing).cannot, 1);
-    assert.match(failing.blockers?.[0]?.message ?? '', /the last migration of VM vm00 failed: .+; KubeVirt tries again/);
-    await api.patch(pathOf('virtualmachineinstances', space, 'vm00'), { metadata: { annotations: { [steering.migration]: '1s' } } });
+    assert.match(
+      failing.blockers?.[0]?.message ?? '',
+      /the last migration of VM vm00 failed: .+; KubeVirt tries again/,
+    );
+    await api.patch(pathOf('virtualmachineinstances', space, 'vm00'), {
+      metadata: { annotations: { [steering.migration]: '1s' } },
+    });
     const { virtualMachines } = await untilDrained(120_000);
     assert.equal(virtualMachines?.moved, 1);
   });
@@ -275,17 +361,28 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     skip: isEmbedded && 'it takes a minute there as well',
   }, async () => {
     await make(1, { migration: '1s' });
-    for (const name of names.slice(1)) await api.patch(nodePath(name), { spec: { unschedulable: true } });
+    for (const name of names.slice(1))
+      await api.patch(nodePath(name), { spec: { unschedulable: true } });
     await create(api, maintenance(home));
-    await untilVms('nobody to take it', (_vms, status) => blockersOf(status).includes('NoMigrationTarget'), 120_000);
-    for (const name of names.slice(1)) await api.patch(nodePath(name), { spec: { unschedulable: false } });
+    await untilVms(
+      'nobody to take it',
+      (_vms, status) => blockersOf(status).includes('NoMigrationTarget'),
+      120_000,
+    );
+    for (const name of names.slice(1))
+      await api.patch(nodePath(name), { spec: { unschedulable: false } });
     await untilDrained(60_000);
   });
 
   test('a migration that a user began is waited for, and not asked about', async () => {
     await make(1, { migration: '4s' });
-    await api.post(pathOf('virtualmachineinstancemigrations', space), migration(space, 'by-hand', 'vm00'));
-    await until('it to run', async () => (await kubevirt.migrations(space)).some(({ status }) => status?.phase === 'Running'));
+    await api.post(
+      pathOf('virtualmachineinstancemigrations', space),
+      migration(space, 'by-hand', 'vm00'),
+    );
+    await until('it to run', async () =>
+      (await kubevirt.migrations(space)).some(({ status }) => status?.phase === 'Running'),
+    );
     const mark = controlPlane.audit.mark();
     await create(api, maintenance(home));
     await untilDrained();
@@ -296,7 +393,11 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     await make(2, { migration: '1s' });
     await kubevirt.stopPart('virt-api');
     await create(api, maintenance(home));
-    await untilVms('the failure to be told', (_vms, status) => blockersOf(status).includes('EvictionFailed'), 90_000);
+    await untilVms(
+      'the failure to be told',
+      (_vms, status) => blockersOf(status).includes('EvictionFailed'),
+      90_000,
+    );
     await kubevirt.startPart('virt-api');
     const { virtualMachines } = await untilDrained(120_000);
     assert.equal(virtualMachines?.moved, 2);

@@ -11,19 +11,27 @@ export const home = 'kubevirt';
 type Resource = 'virtualmachines' | 'virtualmachineinstances' | 'virtualmachineinstancemigrations';
 
 /** Of a collection, or of one object in it. */
-export const pathOf = (resource: Resource, namespace: string, name?: string): string =>
-  `/apis/${apiVersion}/namespaces/${namespace}/${resource}${name === undefined ? '' : `/${name}`}`;
+export function pathOf(resource: Resource, namespace: string, name?: string): string {
+  return `/apis/${apiVersion}/namespaces/${namespace}/${resource}${name === undefined ? '' : `/${name}`}`;
+}
 
 export const kubeVirtPath = `/apis/${apiVersion}/namespaces/${home}/kubevirts/kubevirt`;
 
 /** Where an evacuation is called off. */
-export const cancelPath = (namespace: string, name: string): string =>
-  `/apis/subresources.${group}/v1/namespaces/${namespace}/virtualmachineinstances/${name}/evacuate/cancel`;
+export function cancelPath(namespace: string, name: string): string {
+  return `/apis/subresources.${group}/v1/namespaces/${namespace}/virtualmachineinstances/${name}/evacuate/cancel`;
+}
 
 export type EvictionStrategy = 'LiveMigrate' | 'LiveMigrateIfPossible' | 'External' | 'None';
 
-/** Annotations that tell the node's side what to do: how a migration goes, and whether the VM can be migrated at all. */
-export const steering = { migration: 'drydock.test/migration', migratable: 'drydock.test/migratable' } as const;
+/**
+ * Annotations that tell the node's side what to do: how a migration goes, and whether the VM can be
+ * migrated at all.
+ */
+export const steering = {
+  migration: 'drydock.test/migration',
+  migratable: 'drydock.test/migratable',
+} as const;
 
 /** How a migration goes: for so long, until it fails, or never to an end. */
 type MigrationScript = `${number}s` | 'fail' | 'hang';
@@ -46,58 +54,82 @@ export type VmOptions = {
 };
 
 /** Rather there than elsewhere: a target of a migration is elsewhere all the same. */
-const preferring = (node: string): object => ({
-  nodeAffinity: {
-    preferredDuringSchedulingIgnoredDuringExecution: [
-      { weight: 100, preference: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] } },
-    ],
-  },
-});
+function preferring(node: string): object {
+  return {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        {
+          weight: 100,
+          preference: {
+            matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }],
+          },
+        },
+      ],
+    },
+  };
+}
 
-const annotationsOf = ({ annotations, migration, migratable }: VmOptions): Readonly<Record<string, string>> => ({
-  ...(migration !== undefined && { [steering.migration]: migration }),
-  ...(migratable !== undefined && { [steering.migratable]: String(migratable) }),
-  ...annotations,
-});
+function annotationsOf({
+  annotations,
+  migration,
+  migratable,
+}: VmOptions): Readonly<Record<string, string>> {
+  return {
+    ...(migration !== undefined && { [steering.migration]: migration }),
+    ...(migratable !== undefined && { [steering.migratable]: String(migratable) }),
+    ...annotations,
+  };
+}
 
-const specOf = ({ on, pinnedTo, memory = '64Mi', evictionStrategy }: VmOptions): object => ({
-  ...(evictionStrategy !== undefined && { evictionStrategy }),
-  ...(on !== undefined && { affinity: preferring(on) }),
-  ...(pinnedTo !== undefined && { nodeSelector: { 'kubernetes.io/hostname': pinnedTo } }),
-  domain: { memory: { guest: memory }, devices: {} },
-});
+function specOf({ on, pinnedTo, memory = '64Mi', evictionStrategy }: VmOptions): object {
+  return {
+    ...(evictionStrategy !== undefined && { evictionStrategy }),
+    ...(on !== undefined && { affinity: preferring(on) }),
+    ...(pinnedTo !== undefined && { nodeSelector: { 'kubernetes.io/hostname': pinnedTo } }),
+    domain: { memory: { guest: memory }, devices: {} },
+  };
+}
 
 /** A VM that nobody starts again. */
-export const instance = (options: VmOptions): object => ({
-  apiVersion,
-  kind: 'VirtualMachineInstance',
-  metadata: {
-    name: options.name,
-    namespace: options.namespace ?? 'default',
-    labels: options.labels ?? {},
-    annotations: annotationsOf(options),
-  },
-  spec: specOf(options),
-});
+export function instance(options: VmOptions): object {
+  return {
+    apiVersion,
+    kind: 'VirtualMachineInstance',
+    metadata: {
+      name: options.name,
+      namespace: options.namespace ?? 'default',
+      labels: options.labels ?? {},
+      annotations: annotationsOf(options),
+    },
+    spec: specOf(options),
+  };
+}
 
 /** A VM that is started again whenever it ends. */
-export const virtualMachine = (options: VmOptions): object => ({
-  apiVersion,
-  kind: 'VirtualMachine',
-  metadata: { name: options.name, namespace: options.namespace ?? 'default' },
-  spec: {
-    runStrategy: 'Always',
-    template: { metadata: { labels: options.labels ?? {}, annotations: annotationsOf(options) }, spec: specOf(options) },
-  },
-});
+export function virtualMachine(options: VmOptions): object {
+  return {
+    apiVersion,
+    kind: 'VirtualMachine',
+    metadata: { name: options.name, namespace: options.namespace ?? 'default' },
+    spec: {
+      runStrategy: 'Always',
+      template: {
+        metadata: { labels: options.labels ?? {}, annotations: annotationsOf(options) },
+        spec: specOf(options),
+      },
+    },
+  };
+}
 
 /** A migration that somebody asks for. */
-export const migration = (namespace: string, name: string, vmiName: string): object => ({
-  apiVersion,
-  kind: 'VirtualMachineInstanceMigration',
-  metadata: { name, namespace },
-  spec: { vmiName },
-});
+export function migration(namespace: string, name: string, vmiName: string): object {
+  return {
+    apiVersion,
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name, namespace },
+    spec: { vmiName },
+  };
+}
 
 type MigrationState = {
   readonly migrationUid?: string;
@@ -134,13 +166,22 @@ export type Vmim = {
   readonly spec: { readonly vmiName: string };
   readonly status?: {
     readonly phase?: string;
-    readonly phaseTransitionTimestamps?: readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
+    readonly phaseTransitionTimestamps?: readonly {
+      readonly phase: string;
+      readonly phaseTransitionTimestamp: string;
+    }[];
   };
 };
 
 /** What of `KubeVirt.spec.configuration` tests change. */
 export type Configuration = {
   readonly evictionStrategy?: EvictionStrategy;
-  readonly migrations?: { readonly parallelMigrationsPerCluster?: number; readonly parallelOutboundMigrationsPerNode?: number };
-  readonly developerConfiguration?: { readonly featureGates?: readonly string[]; readonly useEmulation?: boolean };
+  readonly migrations?: {
+    readonly parallelMigrationsPerCluster?: number;
+    readonly parallelOutboundMigrationsPerNode?: number;
+  };
+  readonly developerConfiguration?: {
+    readonly featureGates?: readonly string[];
+    readonly useEmulation?: boolean;
+  };
 };

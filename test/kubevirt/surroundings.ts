@@ -3,15 +3,21 @@ import { home } from './objects.ts';
 
 /** What virt-operator would have left in a cluster, beside what KubeVirt itself can print. */
 
-export const namespace: Manifest = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home } };
+export const namespace: Manifest = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: home },
+};
 
 /** Whom virt-api and virt-handler believe. */
-export const trusted = (authority: string): Manifest & { readonly data: unknown } => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name: 'kubevirt-ca', namespace: home },
-  data: { 'ca-bundle': authority },
-});
+export function trusted(authority: string): Manifest & { readonly data: unknown } {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'kubevirt-ca', namespace: home },
+    data: { 'ca-bundle': authority },
+  };
+}
 
 /** The usual limits, said aloud. */
 export const kubeVirt: Manifest = {
@@ -28,15 +34,26 @@ export const kubeVirt: Manifest = {
   },
 };
 
-/** Without a phase KubeVirt's parts take no notice of it; without an architecture they refuse VMs. */
-export const deployed = (version: string): object => ({
-  phase: 'Deployed',
-  conditions: [{ type: 'Available', status: 'True', reason: 'AllComponentsReady', message: 'All components are ready.' }],
-  defaultArchitecture: 'amd64',
-  operatorVersion: version,
-  targetKubeVirtVersion: version,
-  observedKubeVirtVersion: version,
-});
+/**
+ * Without a phase KubeVirt's parts take no notice of it; without an architecture they refuse VMs.
+ */
+export function deployed(version: string): object {
+  return {
+    phase: 'Deployed',
+    conditions: [
+      {
+        type: 'Available',
+        status: 'True',
+        reason: 'AllComponentsReady',
+        message: 'All components are ready.',
+      },
+    ],
+    defaultArchitecture: 'amd64',
+    operatorVersion: version,
+    targetKubeVirtVersion: version,
+    observedKubeVirtVersion: version,
+  };
+}
 
 /** An EndpointSlice may not hold an address of this machine; a name may stand for it. */
 export const service: Manifest = {

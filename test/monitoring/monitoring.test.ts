@@ -10,17 +10,27 @@ const prometheus = await ensureBuilt({
   name: 'monitoring',
   module: import.meta.dirname,
   salt: '',
-  announcement: 'building what loads rules and dashboard with the code of Prometheus, about a minute the first time,',
+  announcement:
+    'building what loads rules and dashboard with the code of Prometheus, about a minute the first time,',
   build: (folder, go) => go(['test', '-c', '-o', join(folder, 'check'), '-ldflags', '-s -w', '.']),
 });
 const skip = prometheus.kind === 'left-out' ? `monitoring left out: ${prometheus.why}` : false;
 
-test('Prometheus loads the rules and the questions of the dashboard, and the alerts say what is the matter', { skip }, async () => {
+test('Prometheus loads the rules and the questions of the dashboard, and the alerts say what is the matter', {
+  skip,
+}, async () => {
   assert.ok(prometheus.kind === 'ready');
   const { code, stdout, stderr } = await run(join(prometheus.folder, 'check'), ['-test.v'], {
-    environment: { DRYDOCK_MONITORING: monitoring, DRYDOCK_SCENARIOS: join(import.meta.dirname, 'scenarios.yaml') },
+    environment: {
+      DRYDOCK_MONITORING: monitoring,
+      DRYDOCK_SCENARIOS: join(import.meta.dirname, 'scenarios.yaml'),
+    },
   });
   assert.equal(code, 0, stdout + stderr);
-  for (const name of ['TestRulesAreValid', 'TestDashboardAsksWhatPrometheusUnderstands', 'TestAlertsSayWhatIsTheMatter'])
+  for (const name of [
+    'TestRulesAreValid',
+    'TestDashboardAsksWhatPrometheusUnderstands',
+    'TestAlertsSayWhatIsTheMatter',
+  ])
     assert.match(stdout, new RegExp(`^--- PASS: ${name} `, 'm'));
 });

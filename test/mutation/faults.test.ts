@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { faultsIn } from './faults.ts';
 import { type Mutant, mutantsOf, plant, titleOf } from './schemata.ts';
 
-const shown = (text: string): readonly string[] => faultsIn(text).map(({ start, end, by }) => `${text.slice(start, end)} → ${by}`);
+function shown(text: string): readonly string[] {
+  return faultsIn(text).map(({ start, end, by }) => `${text.slice(start, end)} → ${by}`);
+}
 
 const table: readonly (readonly [string, readonly string[]])[] = [
   ['f(a < b);', ['a < b → a >= b', 'a < b → a <= b']],
@@ -23,14 +25,16 @@ const table: readonly (readonly [string, readonly string[]])[] = [
   ['a += 1;', ['a += 1 → a -= 1']],
   ['f({ on: true });', ['true → false']],
   ['f({ ...(a !== undefined && { a }) });', ['a !== undefined → a === undefined']],
-  // What is no fault: text that is put together, types, comments, and names that only look like operators.
+  // What is no fault: text that is put together, types, comments, and names that only look like
+  // operators.
   ['f("a" + b + `c`);', []],
   ['type A = B extends true ? C : D; const a: A | undefined = f<true>();', []],
   ['// a < b\nf(1 as const);', []],
   ['f(x.toString(), x.constructor());', []],
 ];
 
-for (const [text, faults] of table) test(`the faults of ${text}`, () => assert.deepEqual(shown(text), faults));
+for (const [text, faults] of table)
+  test(`the faults of ${text}`, () => assert.deepEqual(shown(text), faults));
 
 const source = `
 const isOld = (age: number | undefined, limit = 18 + 3): boolean => age !== undefined && age > limit;
@@ -40,14 +44,14 @@ export const all = (age: number | undefined) => [isOld(age), isOld(age, 30), nam
 `;
 
 /** What the planted source says with one fault awake. */
-const run = async (awake: string, age: number | undefined): Promise<unknown> => {
+async function run(awake: string, age: number | undefined): Promise<unknown> {
   const asked = `const planted = id => id === ${JSON.stringify(awake)};`;
   const text = stripTypeScriptTypes(plant(source, mutantsOf('x', source)));
   const { all } = (await import(`data:text/javascript,${encodeURIComponent(asked + text)}`)) as {
     all: (age: number | undefined) => unknown;
   };
   return all(age);
-};
+}
 
 test('with all faults asleep, the planted text does what the text does', async () => {
   assert.deepEqual(await run('', 25), [true, false, [], ['a']]);
@@ -68,7 +72,8 @@ test('each fault, awake, is that one and no other', async () => {
 });
 
 test('a fault keeps its title when lines have moved, and knows its line', () => {
-  const lines = (text: string) => mutantsOf('x', text).map(mutant => [mutant.line, titleOf(mutant)]);
+  const lines = (text: string) =>
+    mutantsOf('x', text).map(mutant => [mutant.line, titleOf(mutant)]);
   assert.deepEqual(lines('f(a <\n  b);'), [
     [1, 'a < b → a >= b'],
     [1, 'a < b → a <= b'],

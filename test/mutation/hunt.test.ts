@@ -35,7 +35,11 @@ test('needs more of the runner', () => undefined);
 `;
 
 test('faults that are noticed, that hang, that leave something behind, that matter at loading only, and that no test comes by', async () => {
-  for (const [name, text] of Object.entries({ 'code.ts': code, 'code.test.ts': tests, 'asked.test.ts': asked })) {
+  for (const [name, text] of Object.entries({
+    'code.ts': code,
+    'code.test.ts': tests,
+    'asked.test.ts': asked,
+  })) {
     writeFileSync(join(root, name), text);
   }
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
@@ -46,8 +50,13 @@ test('faults that are noticed, that hang, that leave something behind, that matt
     survey.cases.map(({ name }) => name),
     ['the limit', 'over it > 1', 'over it > 9', 'what stays behind', 'an end'],
   );
-  const results = await hunt(setting, survey, mutantsOf('code.ts', code), undefined, { patience: 300, budget: 3000 });
-  const told = results.map(({ mutant, outcome, killer }) => `${titleOf(mutant)}: ${outcome} ${killer?.split(/: | > /)[1] ?? ''}`.trim());
+  const results = await hunt(setting, survey, mutantsOf('code.ts', code), undefined, {
+    patience: 300,
+    budget: 3000,
+  });
+  const told = results.map(({ mutant, outcome, killer }) =>
+    `${titleOf(mutant)}: ${outcome} ${killer?.split(/: | > /)[1] ?? ''}`.trim(),
+  );
   assert.deepEqual(told.toSorted(), [
     '2 + 1 → 2 - 1: killed the limit',
     'at += 1 → at -= 1: hangs',

@@ -4,19 +4,28 @@ import { type Setting, type Survey, type Surveyed, WorkerProcess } from './worke
 
 /** What became of a fault. `unreached`: no test comes by it. */
 type Outcome = 'killed' | 'hangs' | 'dies' | 'survives' | 'unreached';
-export type Result = { readonly mutant: Mutant; readonly outcome: Outcome; readonly killer?: string };
+export type Result = {
+  readonly mutant: Mutant;
+  readonly outcome: Outcome;
+  readonly killer?: string;
+};
 
 /**
- * In milliseconds. `patience`: what a fault may take beyond twice what its tests take without it. `budget`: the tests that are run for
- * one fault take no longer than this together; the quick ones come first.
+ * In milliseconds. `patience`: what a fault may take beyond twice what its tests take without it.
+ * `budget`: the tests that are run for one fault take no longer than this together; the quick ones
+ * come first.
  */
 type Limits = { readonly patience: number; readonly budget: number };
 const defaults: Limits = { patience: 5000, budget: 3000 };
 
-type Job = { readonly mutant: Mutant; readonly cases: readonly Surveyed[]; readonly atLoad: boolean };
+type Job = {
+  readonly mutant: Mutant;
+  readonly cases: readonly Surveyed[];
+  readonly atLoad: boolean;
+};
 
 /** Tests beside the code first, then what is quick: the sooner one fails, the less is run. */
-const inOrder = (cases: readonly Surveyed[], file: string, budget: number): readonly Surveyed[] => {
+function inOrder(cases: readonly Surveyed[], file: string, budget: number): readonly Surveyed[] {
   const room = dirname(file);
   const cost = (one: Surveyed): number => one.ms * (dirname(one.file) === room ? 1 : 5);
   let spent = 0;
@@ -24,9 +33,9 @@ const inOrder = (cases: readonly Surveyed[], file: string, budget: number): read
     .filter(({ fails }) => fails === undefined)
     .toSorted((a, b) => cost(a) - cost(b))
     .filter(({ ms }) => (spent += ms) <= budget);
-};
+}
 
-const jobsOf = (mutants: readonly Mutant[], survey: Survey, budget: number): readonly Job[] => {
+function jobsOf(mutants: readonly Mutant[], survey: Survey, budget: number): readonly Job[] {
   const atLoad = new Set(survey.atLoad);
   const byMutant = new Map<string, Surveyed[]>();
   for (const one of survey.cases) {
@@ -35,11 +44,18 @@ const jobsOf = (mutants: readonly Mutant[], survey: Survey, budget: number): rea
   return mutants.map(mutant => ({
     mutant,
     atLoad: atLoad.has(mutant.id),
-    cases: inOrder(atLoad.has(mutant.id) ? survey.cases : (byMutant.get(mutant.id) ?? []), mutant.file, budget),
+    cases: inOrder(
+      atLoad.has(mutant.id) ? survey.cases : (byMutant.get(mutant.id) ?? []),
+      mutant.file,
+      budget,
+    ),
   }));
-};
+}
 
-/** One process at work on the faults, one after the other; a new one takes its place when it cannot be trusted any more. */
+/**
+ * One process at work on the faults, one after the other; a new one takes its place when it cannot
+ * be trusted any more.
+ */
 class Hunter {
   readonly #setting: Setting;
   readonly #survey: Survey;
@@ -60,13 +76,18 @@ class Hunter {
     const hand = await this.#ready(atLoad ? mutant.id : '');
     if (hand === undefined) return { mutant, outcome: 'killed', killer: 'loading' };
     const wasFresh = hand.fresh;
-    const answer = await hand.ask({ mutant: mutant.id, cases: cases.map(({ at }) => at) }, this.#patience + 2 * sum(cases));
+    const answer = await hand.ask(
+      { mutant: mutant.id, cases: cases.map(({ at }) => at) },
+      this.#patience + 2 * sum(cases),
+    );
     const clean = answer.kind === 'answer' && !answer.spoilt && !atLoad;
     if (!clean) this.end();
     if (!clean && !wasFresh) return this.try(job);
     if (answer.kind !== 'answer') return { mutant, outcome: answer.kind };
     const killer = this.#survey.cases.find(({ at }) => at === answer.killer);
-    return killer === undefined ? { mutant, outcome: 'survives' } : { mutant, outcome: 'killed', killer: `${killer.file}: ${killer.name}` };
+    return killer === undefined
+      ? { mutant, outcome: 'survives' }
+      : { mutant, outcome: 'killed', killer: `${killer.file}: ${killer.name}` };
   }
 
   end(): void {
@@ -90,10 +111,12 @@ class Hunter {
   }
 }
 
-const sum = (cases: readonly Surveyed[]): number => cases.reduce((all, { ms }) => all + ms, 0);
+function sum(cases: readonly Surveyed[]): number {
+  return cases.reduce((all, { ms }) => all + ms, 0);
+}
 
 /** The tests without a fault. */
-export const surveyOf = async (setting: Setting): Promise<Survey> => {
+export async function surveyOf(setting: Setting): Promise<Survey> {
   const hand = new WorkerProcess(setting);
   try {
     if (!(await hand.ready())) throw new Error('the tests cannot be loaded with faults planted');
@@ -101,16 +124,16 @@ export const surveyOf = async (setting: Setting): Promise<Survey> => {
   } finally {
     hand.end();
   }
-};
+}
 
 /** Two at a time. `done` is told how many have been tried. */
-export const hunt = async (
+export async function hunt(
   setting: Setting,
   survey: Survey,
   mutants: readonly Mutant[],
   done: (count: number) => void = () => undefined,
   { patience, budget }: Limits = defaults,
-): Promise<readonly Result[]> => {
+): Promise<readonly Result[]> {
   const results: Result[] = [];
   const jobs = jobsOf(mutants, survey, budget).values();
   const work = async (): Promise<void> => {
@@ -126,4 +149,4 @@ export const hunt = async (
   };
   await Promise.all([work(), work()]);
   return results;
-};
+}

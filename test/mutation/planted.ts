@@ -1,7 +1,10 @@
-/** Which fault is awake, and which ones have been come by. The planted text asks this at every fault. */
+/**
+ * Which fault is awake, and which ones have been come by. The planted text asks this at every
+ * fault.
+ */
 export const soil = { awake: '', met: new Set<string>() };
 
-export const planted = (id: string): boolean => {
+export function planted(id: string): boolean {
   soil.met.add(id);
   return id === soil.awake;
-};
+}

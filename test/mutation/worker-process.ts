@@ -1,6 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 
-/** What a worker is to load: the tests, the files with faults in them, and a fault that is awake from the first line on. */
+/**
+ * What a worker is to load: the tests, the files with faults in them, and a fault that is awake
+ * from the first line on.
+ */
 export type Setting = {
   readonly root: string;
   readonly tests: readonly string[];
@@ -76,7 +79,8 @@ export class WorkerProcess {
     const heard = this.#hear<Survey>(patienceToSurvey);
     this.#child.send('survey');
     const survey = await heard;
-    if (survey.kind !== 'survey') throw new Error(`the tests cannot be surveyed: the worker ${survey.kind}`);
+    if (survey.kind !== 'survey')
+      throw new Error(`the tests cannot be surveyed: the worker ${survey.kind}`);
     return survey;
   }
 

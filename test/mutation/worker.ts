@@ -8,19 +8,29 @@ import { plantAll } from './hooks.ts';
 import { soil } from './planted.ts';
 import type { Answer, Order, Setting, Survey } from './worker-process.ts';
 
-/** A process that loads the tests once, and runs those it is told to with one fault awake. Its parent ends it when a fault lets it hang. */
+/**
+ * A process that loads the tests once, and runs those it is told to with one fault awake. Its
+ * parent ends it when a fault lets it hang.
+ */
 
 const setting = JSON.parse(process.argv[2] ?? '') as Setting;
-const tell = (message: unknown): void => void process.send?.(message);
+function tell(message: unknown): void {
+  void process.send?.(message);
+}
 
 // What goes wrong where nobody waits for it is the running test's.
 const stray: { fail: ((reason: unknown) => void) | undefined } = { fail: undefined };
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  process.on(event, (reason: unknown) => (stray.fail === undefined ? process.exit(1) : stray.fail(reason)));
+  process.on(event, (reason: unknown) =>
+    stray.fail === undefined ? process.exit(1) : stray.fail(reason),
+  );
 }
 
-/** Why a test failed; undefined when it passed. What it leaves for the next turns of the loop is its own. */
-const failureOf = async (at: number): Promise<string | undefined> => {
+/**
+ * Why a test failed; undefined when it passed. What it leaves for the next turns of the loop is its
+ * own.
+ */
+async function failureOf(at: number): Promise<string | undefined> {
   const { promise, reject } = Promise.withResolvers<never>();
   stray.fail = reject;
   try {
@@ -30,9 +40,9 @@ const failureOf = async (at: number): Promise<string | undefined> => {
   } catch (error) {
     return errorText(error);
   }
-};
+}
 
-const load = async (): Promise<Record<string, string>> => {
+async function load(): Promise<Record<string, string>> {
   const leftOut: Record<string, string> = {};
   for (const file of setting.tests) {
     inFile(file);
@@ -43,19 +53,21 @@ const load = async (): Promise<Record<string, string>> => {
     }
   }
   return leftOut;
-};
+}
 
-const timed = async (at: number): Promise<{ readonly fails: string | undefined; readonly ms: number }> => {
+async function timed(
+  at: number,
+): Promise<{ readonly fails: string | undefined; readonly ms: number }> {
   const since = performance.now();
   const fails = await failureOf(at);
   return { fails, ms: performance.now() - since };
-};
+}
 
 /** A test that takes longer is not run twice to see what it takes once it is warm. */
 const slow = 500;
 
 /** Every test: what it comes by, how long it takes, and whether it can be run again at all. */
-const survey = async (leftOut: Record<string, string>): Promise<Survey> => {
+async function survey(leftOut: Record<string, string>): Promise<Survey> {
   const atLoad = [...soil.met];
   const cases = [];
   for (const [at, { file, name }] of kept.entries()) {
@@ -65,10 +77,13 @@ const survey = async (leftOut: Record<string, string>): Promise<Survey> => {
     cases.push({ at, file, name, ...last, met: [...soil.met] });
   }
   return { kind: 'survey', atLoad, cases, leftOut };
-};
+}
 
-/** A fault is noticed only by a test that passes again once it sleeps: else something of an earlier fault was left behind. */
-const hunt = async ({ mutant, cases }: Order): Promise<Answer> => {
+/**
+ * A fault is noticed only by a test that passes again once it sleeps: else something of an earlier
+ * fault was left behind.
+ */
+async function hunt({ mutant, cases }: Order): Promise<Answer> {
   for (const at of cases) {
     soil.awake = mutant;
     const failed = await failureOf(at);
@@ -78,9 +93,10 @@ const hunt = async ({ mutant, cases }: Order): Promise<Answer> => {
     return { kind: 'answer', mutant, killer: at, why: failed.slice(0, 200), spoilt };
   }
   return { kind: 'answer', mutant, spoilt: false };
-};
+}
 
-// The same values at every run: what a law finds once, it finds always. Nobody reads a counterexample here, so none is made small.
+// The same values at every run: what a law finds once, it finds always. Nobody reads a
+// counterexample here, so none is made small.
 fc.configureGlobal({ seed: 20_261_122, endOnFailure: true });
 soil.awake = setting.awake ?? '';
 plantAll(setting.root, setting.planted);

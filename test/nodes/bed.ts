@@ -34,28 +34,45 @@ type BedOptions = Pick<Options, 'flags' | 'audit' | 'users'> & {
 };
 
 /** Kubelets are who they are in every cluster, and held to the rights of their own node. */
-const identities = (count: number): Readonly<Record<string, Identity>> => ({
-  'kube-proxy': { name: 'system:kube-proxy', groups: ['system:authenticated'], namespace: 'default' },
-  ...Object.fromEntries(
-    Array.from({ length: count }, (_, at) => `node-${at + 1}`).map(name => [
-      name,
-      { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'], namespace: 'default' },
-    ]),
-  ),
-});
+function identities(count: number): Readonly<Record<string, Identity>> {
+  return {
+    'kube-proxy': {
+      name: 'system:kube-proxy',
+      groups: ['system:authenticated'],
+      namespace: 'default',
+    },
+    ...Object.fromEntries(
+      Array.from({ length: count }, (_, at) => `node-${at + 1}`).map(name => [
+        name,
+        {
+          name: `system:node:${name}`,
+          groups: ['system:nodes', 'system:authenticated'],
+          namespace: 'default',
+        },
+      ]),
+    ),
+  };
+}
 
-const untilReady = async (api: Api, nodes: readonly RealNode[]): Promise<void> => {
+async function untilReady(api: Api, nodes: readonly RealNode[]): Promise<void> {
   try {
     const names = nodes.map(({ name }) => name);
-    const died = Promise.race(nodes.map(node => node.ended.then(() => Promise.reject(new Error(`${node.name} is off`)))));
+    const died = Promise.race(
+      nodes.map(node => node.ended.then(() => Promise.reject(new Error(`${node.name} is off`)))),
+    );
     await Promise.race([died, nodesReady(api, names, { deadlineMs: 120_000, everyMs: 200 })]);
   } catch (error) {
     const consoles = nodes.map(node => `${node.name}:\n${node.console()}`).join('\n');
     throw new Error(`the nodes did not come up:\n${consoles}`, { cause: error });
   }
-};
+}
 
-const startNodes = async (slot: Slot, programs: NodePrograms, options: BedOptions, product: string): Promise<NodeBed> => {
+async function startNodes(
+  slot: Slot,
+  programs: NodePrograms,
+  options: BedOptions,
+  product: string,
+): Promise<NodeBed> {
   const users = { ...options.users, ...identities(options.nodes) };
   const { flags, audit } = options;
   const started = await startControlPlane({
@@ -67,7 +84,13 @@ const startNodes = async (slot: Slot, programs: NodePrograms, options: BedOption
     ...(audit === undefined ? {} : { audit }),
   });
   if (started.kind === 'left-out') throw new Error(started.why);
-  const site: NodeSite = { controlPlane: started, programs, slot, count: options.nodes, images: join(started.folder, 'images') };
+  const site: NodeSite = {
+    controlPlane: started,
+    programs,
+    slot,
+    count: options.nodes,
+    images: join(started.folder, 'images'),
+  };
   const nodes = Array.from({ length: options.nodes }, (_, at) => new RealNode(site, at + 1));
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.filter(node => node.isOn).map(node => node.crash()));
@@ -86,15 +109,15 @@ const startNodes = async (slot: Slot, programs: NodePrograms, options: BedOption
   }
   const node = (name: string): RealNode => nodes.find(one => one.name === name) ?? fail(name);
   return { kind: 'started', controlPlane: started, api: started.api, nodes, node, product, stop };
-};
+}
 
-const fail = (name: string): never => {
+function fail(name: string): never {
   throw new Error(`there is no node ${name}`);
-};
+}
 
 type Made = { readonly kind: 'ready'; readonly programs: NodePrograms; readonly product: string };
 
-const make = async ({ product }: BedOptions): Promise<Made | LeftOut> => {
+async function make({ product }: BedOptions): Promise<Made | LeftOut> {
   const controlPlane = await ensureBinaries(newest, { kwok: false });
   if (controlPlane.kind === 'left-out') return controlPlane;
   const programs = await ensureNodePrograms();
@@ -102,11 +125,13 @@ const make = async ({ product }: BedOptions): Promise<Made | LeftOut> => {
   await ensureOwnImages(programs.own);
   if (product !== true) return { kind: 'ready', programs, product: '' };
   const helm = await ensureBuilt(helmBuild('4'));
-  return helm.kind === 'left-out' ? helm : { kind: 'ready', programs, product: await ensureProduct() };
-};
+  return helm.kind === 'left-out'
+    ? helm
+    : { kind: 'ready', programs, product: await ensureProduct() };
+}
 
 /** Starts a control plane and nodes, or says why this machine cannot. */
-export const startBed = async (options: BedOptions): Promise<NodeBed | LeftOut> => {
+export async function startBed(options: BedOptions): Promise<NodeBed | LeftOut> {
   const why = whyNoNodes();
   if (why !== undefined) return { kind: 'left-out', why };
   const other = otherCluster();
@@ -121,7 +146,9 @@ export const startBed = async (options: BedOptions): Promise<NodeBed | LeftOut> 
     slot.release();
     throw error;
   }
-};
+}
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
-export const skipOf = (bed: NodeBed | LeftOut): string | false => (bed.kind === 'left-out' ? `real nodes left out: ${bed.why}` : false);
+export function skipOf(bed: NodeBed | LeftOut): string | false {
+  return bed.kind === 'left-out' ? `real nodes left out: ${bed.why}` : false;
+}

@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create, getNode, nodesReady, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import {
+  create,
+  getNode,
+  nodesReady,
+  podsOn,
+  podsReady,
+} from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';
 import { isReady } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import {
+  maintenance,
+  maintenancePath,
+  remove,
+  untilMaintenance,
+} from '../operator/harness/look.ts';
 import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure } from './figures.ts';
@@ -14,7 +25,10 @@ import type { RealNode } from './node.ts';
 import { realPod } from './pods.ts';
 import { onBed } from './product.ts';
 
-/** Nodes that go away in mid-drain, all at the same time: what is said of them, and that nothing is forgotten when they are back. */
+/**
+ * Nodes that go away in mid-drain, all at the same time: what is said of them, and that nothing is
+ * forgotten when they are back.
+ */
 
 const started = await startBed({ nodes: 3, users: operatorUsers });
 const skip = skipOf(started);
@@ -36,7 +50,12 @@ const endings: readonly Ending[] = [
     back: async node => node.startService('kubelet'),
   },
   { node: 'node-2', what: 'power lost', go: node => node.crash(), back: node => node.boot() },
-  { node: 'node-3', what: 'network lost', go: node => node.cutNetwork(), back: node => node.mendNetwork() },
+  {
+    node: 'node-3',
+    what: 'network lost',
+    go: node => node.cutNetwork(),
+    back: node => node.mendNetwork(),
+  },
 ];
 
 describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
@@ -46,7 +65,10 @@ describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
     await operatorsOn(controlPlane)();
     await create(api, namespace(space));
     for (const { node } of endings)
-      await create(api, realPod(`on-${node}`, { namespace: space, onNode: node, termSeconds: 8, graceSeconds: 15 }));
+      await create(
+        api,
+        realPod(`on-${node}`, { namespace: space, onNode: node, termSeconds: 8, graceSeconds: 15 }),
+      );
     await podsReady(api, space, endings.length);
     for (const { node } of endings) await create(api, maintenance(node));
     for (const { node } of endings)
@@ -66,10 +88,18 @@ describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
     const since = performance.now();
     for (const at of [10, 35, 75]) {
       await sleep(Math.max(0, at * 1000 - (performance.now() - since)));
-      figure(t, `${at} s: status`, (await onBed(bed, 'status')).stdout.trim().replaceAll('\n', ' ⏎ '));
+      figure(
+        t,
+        `${at} s: status`,
+        (await onBed(bed, 'status')).stdout.trim().replaceAll('\n', ' ⏎ '),
+      );
       for (const { node, what } of endings) {
         const isStillReady = isReady(await getNode(api, node));
-        figure(t, `${at} s: ${what}, node ${isStillReady ? 'Ready' : 'not Ready'}`, await said(node));
+        figure(
+          t,
+          `${at} s: ${what}, node ${isStillReady ? 'Ready' : 'not Ready'}`,
+          await said(node),
+        );
         await untilMaintenance(api, node, 'Draining');
       }
     }
@@ -80,10 +110,15 @@ describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
         blockers.map(({ cause, pod }) => [cause, pod?.name]),
         [['NodeNotReady', `on-${node}`]],
       );
-      assert.match(blockers[0]?.message ?? '', new RegExp(`^node ${node} is not Ready since .*: nobody ends its pods$`));
+      assert.match(
+        blockers[0]?.message ?? '',
+        new RegExp(`^node ${node} is not Ready since .*: nobody ends its pods$`),
+      );
       assert.match(
         blockers[0]?.remedy ?? '',
-        new RegExp(`kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`),
+        new RegExp(
+          `kubectl taint nodes ${node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`,
+        ),
       );
       assert.match(await said(node), /NodeNotReady|is not Ready/);
     }

@@ -5,17 +5,42 @@ import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/o
 import { namespace } from '../control-plane/objects/manifests.ts';
 import { isReady } from '../control-plane/objects/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import {
+  maintenance,
+  maintenancePath,
+  remove,
+  untilMaintenance,
+} from '../operator/harness/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { identityCases } from './cases/identities.ts';
 import { metricsCase } from './cases/metrics.ts';
 import { planCases } from './cases/plans.ts';
 import { powerCases } from './cases/power.ts';
-import { beganAt, failures, figure, keepCreating, maxLength, processesOf, rssOf, seconds } from './figures.ts';
+import {
+  beganAt,
+  failures,
+  figure,
+  keepCreating,
+  maxLength,
+  processesOf,
+  rssOf,
+  seconds,
+} from './figures.ts';
 import { podReady, realDeployment } from './pods.ts';
-import { anotherLeads, installByChart, leader, leadingProcess, replicas, tryCreate, untilSettled } from './product.ts';
+import {
+  anotherLeads,
+  installByChart,
+  leader,
+  leadingProcess,
+  replicas,
+  tryCreate,
+  untilSettled,
+} from './product.ts';
 
-/** The released image, installed by the released chart, on three nodes: what becomes of it when its own pods and nodes go. */
+/**
+ * The released image, installed by the released chart, on three nodes: what becomes of it when its
+ * own pods and nodes go.
+ */
 
 const started = await startBed({ nodes: 3, product: true });
 const skip = skipOf(started);
@@ -42,11 +67,24 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     for (const pod of await replicas(api)) {
       const [pid = 0] = processesOf(pod);
       const exec = (...command: readonly string[]) =>
-        bed.controlPlane.kubectl(['-n', home, 'exec', pod.metadata.name, '--', '/usr/local/bin/node', '-p', ...command]);
-      const { stdout } = await exec('[process.getuid(), v8.getHeapStatistics().heap_size_limit, process.constrainedMemory()].join()');
+        bed.controlPlane.kubectl([
+          '-n',
+          home,
+          'exec',
+          pod.metadata.name,
+          '--',
+          '/usr/local/bin/node',
+          '-p',
+          ...command,
+        ]);
+      const { stdout } = await exec(
+        '[process.getuid(), v8.getHeapStatistics().heap_size_limit, process.constrainedMemory()].join()',
+      );
       const [uid, heap, memory] = stdout.trim().split(',').map(Number);
       assert.deepEqual([uid, memory], [65_532, 512 * 2 ** 20]);
-      const write = await exec('try { fs.writeFileSync("/drydock/x", "") } catch (error) { error.code }');
+      const write = await exec(
+        'try { fs.writeFileSync("/drydock/x", "") } catch (error) { error.code }',
+      );
       assert.equal(write.stdout.trim(), 'EROFS');
       figure(
         t,
@@ -73,14 +111,22 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const before = new Set((await replicas(api)).map(({ metadata }) => metadata.uid));
     const creating = keepCreating(api, 'node-3', 4);
     const since = performance.now();
-    const rolled = await bed.controlPlane.kubectl(['-n', home, 'rollout', 'restart', 'deployment/drydock']);
+    const rolled = await bed.controlPlane.kubectl([
+      '-n',
+      home,
+      'rollout',
+      'restart',
+      'deployment/drydock',
+    ]);
     assert.equal(rolled.code, 0, rolled.stderr);
     await waitFor(
       'two new replicas',
       async () => {
         const found = await replicas(api);
         const fresh = found.filter(pod => !before.has(pod.metadata.uid) && isReady(pod));
-        return fresh.length === 2 && found.length === 2 ? { done: undefined } : { yet: `${fresh.length} of ${found.length}` };
+        return fresh.length === 2 && found.length === 2
+          ? { done: undefined }
+          : { yet: `${fresh.length} of ${found.length}` };
       },
       { deadlineMs: 90_000 },
     );
@@ -88,7 +134,11 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const attempts = await creating.stop();
     figure(t, 'rolling both replicas', seconds(took));
     const failed = attempts.filter(({ failure }) => failure !== undefined).length;
-    figure(t, 'creates while rolling', `${attempts.length}, ${failed} failed, longest ${maxLength(attempts).toFixed(0)} ms`);
+    figure(
+      t,
+      'creates while rolling',
+      `${attempts.length}, ${failed} failed, longest ${maxLength(attempts).toFixed(0)} ms`,
+    );
     for (const failure of failures(attempts)) figure(t, 'failed', failure);
     assert.equal(failed, 0);
   });
@@ -113,7 +163,11 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     });
     const serving = Date.now() - began;
     await podReady(api, home, standby.metadata.name);
-    figure(t, 'container started → serving → Ready', `${seconds(serving)} → ${seconds(Date.now() - began)}`);
+    figure(
+      t,
+      'container started → serving → Ready',
+      `${seconds(serving)} → ${seconds(Date.now() - began)}`,
+    );
   });
 
   test('the leader is killed: the other leads', async t => {
@@ -122,7 +176,11 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const since = performance.now();
     process.kill(pid, 'SIGKILL');
     await anotherLeads(api, process_);
-    figure(t, 'kill -9 of the leader: until another process leads', seconds(performance.now() - since));
+    figure(
+      t,
+      'kill -9 of the leader: until another process leads',
+      seconds(performance.now() - since),
+    );
   });
 
   test('the leader’s pod is deleted: it hands over the lease', async t => {
@@ -145,7 +203,11 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     const since = performance.now();
     await create(api, maintenance('of-the-leader', { nodeName }));
     const free = await anotherLeads(api, process_);
-    figure(t, 'Maintenance of the leader’s node: until another leads', seconds(performance.now() - since));
+    figure(
+      t,
+      'Maintenance of the leader’s node: until another leads',
+      seconds(performance.now() - since),
+    );
     figure(t, 'the lease is handed over: nobody leads', seconds(free));
     await untilMaintenance(api, 'of-the-leader', 'Drained');
     figure(t, 'until Drained', seconds(performance.now() - since));
@@ -160,7 +222,9 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     await nodesReady(api, [nodeName]);
     await waitFor('the node to be as it was', async () => {
       const { spec } = await getNode(api, nodeName);
-      return JSON.stringify(spec) === JSON.stringify(face) ? { done: undefined } : { yet: JSON.stringify(spec) };
+      return JSON.stringify(spec) === JSON.stringify(face)
+        ? { done: undefined }
+        : { yet: JSON.stringify(spec) };
     });
   });
 

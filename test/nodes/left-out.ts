@@ -4,21 +4,35 @@ import { join } from 'node:path';
 const groups = '/sys/fs/cgroup';
 
 /** Which cgroups this machine has: a kubelet, and runc, work with either. */
-const cgroupVersion = (): 1 | 2 => (statfsSync(groups).type === 0x63677270 ? 2 : 1);
+function cgroupVersion(): 1 | 2 {
+  return statfsSync(groups).type === 0x63677270 ? 2 : 1;
+}
 
-const controllers = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids', 'systemd'];
+const controllers = [
+  'cpu',
+  'cpuacct',
+  'cpuset',
+  'memory',
+  'devices',
+  'freezer',
+  'blkio',
+  'pids',
+  'systemd',
+];
 
-const missingController = (): string | undefined => {
-  if (cgroupVersion() === 1) return controllers.find(name => !existsSync(join(groups, name, 'cgroup.procs')));
+function missingController(): string | undefined {
+  if (cgroupVersion() === 1)
+    return controllers.find(name => !existsSync(join(groups, name, 'cgroup.procs')));
   const offered = readFileSync(join(groups, 'cgroup.controllers'), 'utf8').trim().split(' ');
   return ['cpu', 'cpuset', 'memory', 'pids'].find(name => !offered.includes(name));
-};
+}
 
 const tools = ['/usr/sbin/ip', '/usr/bin/dpkg-deb', '/usr/bin/nsenter'];
 
 /** Why real nodes cannot run on this machine, or undefined. */
-export const whyNoNodes = (): string | undefined => {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'their packages are of Debian for x86-64';
+export function whyNoNodes(): string | undefined {
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    return 'their packages are of Debian for x86-64';
   if (process.getuid?.() !== 0) return 'namespaces, cgroups and a bridge need root';
   const system = readFileSync('/etc/os-release', 'utf8');
   if (!/^ID=debian$/m.test(system) || !/^VERSION_ID="12"$/m.test(system))
@@ -26,5 +40,7 @@ export const whyNoNodes = (): string | undefined => {
   const tool = tools.find(path => !existsSync(path));
   if (tool !== undefined) return `${tool} is missing`;
   const controller = missingController();
-  return controller === undefined ? undefined : `the cgroup controller ${controller} is not to be had`;
-};
+  return controller === undefined
+    ? undefined
+    : `the cgroup controller ${controller} is not to be had`;
+}

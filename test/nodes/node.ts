@@ -27,12 +27,15 @@ const inside = {
   HOME: '/root',
 };
 
-const ip = async (...args: readonly string[]): Promise<void> => {
+async function ip(...args: readonly string[]): Promise<void> {
   const { code, stderr } = await run('/usr/sbin/ip', args);
   if (code !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr}`);
-};
+}
 
-/** One node: namespaces, cgroups and a disk of its own on this machine's kernel, in which kubelet, kube-proxy, containerd and pods run. */
+/**
+ * One node: namespaces, cgroups and a disk of its own on this machine's kernel, in which kubelet,
+ * kube-proxy, containerd and pods run.
+ */
 export class RealNode {
   readonly name: string;
   readonly address: string;
@@ -57,26 +60,50 @@ export class RealNode {
 
   #network(): readonly (readonly string[])[] {
     const { slot, count } = this.#site;
-    const others = Array.from({ length: count }, (_, at) => at + 1).filter(number => number !== this.#number);
+    const others = Array.from({ length: count }, (_, at) => at + 1).filter(
+      number => number !== this.#number,
+    );
     return [
       ['link', 'set', 'lo', 'up'],
       ['address', 'add', `${this.address}/24`, 'dev', 'eth0'],
       ['link', 'set', 'eth0', 'up'],
       ['route', 'add', 'default', 'via', slot.address],
-      ...others.map(number => ['route', 'add', this.#podsOf(number), 'via', `10.${slot.number}.0.1${number}`]),
+      ...others.map(number => [
+        'route',
+        'add',
+        this.#podsOf(number),
+        'via',
+        `10.${slot.number}.0.1${number}`,
+      ]),
     ];
   }
 
   #config(): object {
     const { controlPlane, programs, slot, images } = this.#site;
-    const identity = { name: this.name, user: this.name, address: this.address, pods: this.#podsOf(this.#number) };
+    const identity = {
+      name: this.name,
+      user: this.name,
+      address: this.address,
+      pods: this.#podsOf(this.#number),
+    };
     const { own, kubernetes, runtime, debian } = programs;
     const etc = '/etc/kubernetes';
-    const kubelet = ['--config', `${etc}/kubelet.yaml`, '--kubeconfig', `${etc}/kubelet.kubeconfig`];
+    const kubelet = [
+      '--config',
+      `${etc}/kubelet.yaml`,
+      '--kubeconfig',
+      `${etc}/kubelet.kubeconfig`,
+    ];
     return {
       name: this.name,
       folder: this.#folder,
-      mounts: { 'opt/own': own, 'opt/kubernetes': kubernetes, 'opt/runtime': runtime, 'opt/debian': debian, 'opt/images': images },
+      mounts: {
+        'opt/own': own,
+        'opt/kubernetes': kubernetes,
+        'opt/runtime': runtime,
+        'opt/debian': debian,
+        'opt/images': images,
+      },
       cgroup: `${slot.cgroup}/${this.name}`,
       bridge: slot.bridge,
       link: this.#link,
@@ -86,9 +113,20 @@ export class RealNode {
         { name: 'containerd', command: ['containerd'] },
         {
           name: 'kubelet',
-          command: ['node', 'kubelet', ...kubelet, '--hostname-override', this.name, '--node-ip', this.address],
+          command: [
+            'node',
+            'kubelet',
+            ...kubelet,
+            '--hostname-override',
+            this.name,
+            '--node-ip',
+            this.address,
+          ],
         },
-        { name: 'kube-proxy', command: ['node', 'kube-proxy', '--config', `${etc}/kube-proxy.yaml`] },
+        {
+          name: 'kube-proxy',
+          command: ['node', 'kube-proxy', '--config', `${etc}/kube-proxy.yaml`],
+        },
       ],
     };
   }
@@ -101,7 +139,15 @@ export class RealNode {
     writeFileSync(join(this.#folder, 'boot_id'), `${randomUUID()}\n`);
     const config = join(this.#folder, 'boot.json');
     writeFileSync(config, JSON.stringify(this.#config()), { mode: 0o600 });
-    await ip('route', 'replace', this.#podsOf(this.#number), 'via', this.address, 'dev', this.#site.slot.bridge);
+    await ip(
+      'route',
+      'replace',
+      this.#podsOf(this.#number),
+      'via',
+      this.address,
+      'dev',
+      this.#site.slot.bridge,
+    );
     this.#running = controlPlane.run({
       name: `${this.name}-console`,
       command: join(programs.own, 'boot'),
@@ -129,7 +175,10 @@ export class RealNode {
     return this.#powered.tail();
   }
 
-  /** It loses its power: all that runs on it is gone at once. The link goes first, or dying sockets would say FIN and RST. */
+  /**
+   * It loses its power: all that runs on it is gone at once. The link goes first, or dying sockets
+   * would say FIN and RST.
+   */
   async crash(): Promise<void> {
     if (existsSync(`/sys/class/net/${this.#link}`)) await this.cutNetwork();
     await this.#powered.signal('SIGKILL');
@@ -153,7 +202,9 @@ export class RealNode {
     await waitFor(`the cgroups of ${this.name} to be empty`, gone, { deadlineMs: 20_000 });
   }
 
-  /** Waits until it goes down by itself, as one that was told to reboot, and switches it on again. */
+  /**
+   * Waits until it goes down by itself, as one that was told to reboot, and switches it on again.
+   */
   async rebootsItself(): Promise<void> {
     await this.#off();
     await this.boot();
@@ -185,7 +236,9 @@ export class RealNode {
   /** Runs a program in the node. */
   async exec(...command: readonly string[]): Promise<Outcome> {
     const first = readFileSync(join(this.#folder, 'pid'), 'utf8');
-    return run('/usr/bin/nsenter', ['--target', first, '--all', '--', ...command], { environment: inside });
+    return run('/usr/bin/nsenter', ['--target', first, '--all', '--', ...command], {
+      environment: inside,
+    });
   }
 
   /** Of its disk, from outside. */

@@ -5,13 +5,28 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { root } from '../../tools/release/paths.ts';
-import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/objects/cluster.ts';
+import {
+  create,
+  getNode,
+  nodesReady,
+  podPath,
+  podsReady,
+} from '../control-plane/objects/cluster.ts';
 import { namespace } from '../control-plane/objects/manifests.ts';
 import { isReady, type List, type Pod } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure, seconds } from './figures.ts';
-import { lifeOf, podGone, podReady, realDeployment, realPod, realService, restartsOf, staticPod } from './pods.ts';
+import {
+  lifeOf,
+  podGone,
+  podReady,
+  realDeployment,
+  realPod,
+  realService,
+  restartsOf,
+  staticPod,
+} from './pods.ts';
 import { onBed, productImage, untilSettled } from './product.ts';
 import { takeSlot } from './slot.ts';
 
@@ -24,11 +39,17 @@ const space = 'harness';
 /** Of cgroup v2, or of one controller of v1. */
 const groupFolders = ['/sys/fs/cgroup', '/sys/fs/cgroup/memory'].filter(existsSync);
 
-type WithInfo = { readonly status: { readonly nodeInfo: { readonly bootID: string; readonly kubeletVersion: string } } };
+type WithInfo = {
+  readonly status: {
+    readonly nodeInfo: { readonly bootID: string; readonly kubeletVersion: string };
+  };
+};
 type Event = { readonly reason: string };
 
-const containerIdOf = ({ status }: Pod): string | undefined =>
-  (status as { readonly containerStatuses?: readonly { readonly containerID?: string }[] }).containerStatuses?.[0]?.containerID;
+function containerIdOf({ status }: Pod): string | undefined {
+  return (status as { readonly containerStatuses?: readonly { readonly containerID?: string }[] })
+    .containerStatuses?.[0]?.containerID;
+}
 
 describe('real nodes', { skip, timeout: 240_000 }, () => {
   const { api, nodes } = bed;
@@ -39,7 +60,8 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
   });
   after(() => bed.stop());
 
-  const bootIdOf = async (name: string): Promise<string> => ((await getNode(api, name)) as unknown as WithInfo).status.nodeInfo.bootID;
+  const bootIdOf = async (name: string): Promise<string> =>
+    ((await getNode(api, name)) as unknown as WithInfo).status.nodeInfo.bootID;
 
   const anotherBootId = (name: string, than: string): Promise<string> =>
     waitFor(
@@ -57,42 +79,63 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
     const life = lifeOf(api, space, 'solo');
     await api.delete(podPath(space, 'solo'));
     const { SIGTERM = 0, ended = 0 } = await life;
-    assert.ok(ended - SIGTERM >= 1000 && ended - SIGTERM < 3000, `${ended - SIGTERM} ms between SIGTERM and the end`);
+    assert.ok(
+      ended - SIGTERM >= 1000 && ended - SIGTERM < 3000,
+      `${ended - SIGTERM} ms between SIGTERM and the end`,
+    );
     await podGone(api, space, 'solo');
   });
 
   test('a service answers on every node', async () => {
     await create(api, realDeployment('web', 2, { namespace: space }), realService('web', space));
     await podsReady(api, space, 2);
-    const { spec } = await api.get<{ readonly spec: { readonly clusterIP: string } }>(`/api/v1/namespaces/${space}/services/web`);
+    const { spec } = await api.get<{ readonly spec: { readonly clusterIP: string } }>(
+      `/api/v1/namespaces/${space}/services/web`,
+    );
     for (const node of nodes)
       await until(`the service to answer on ${node.name}`, async () => {
         const { stdout } = await node.exec('/opt/own/workload', 'get', `http://${spec.clusterIP}/`);
         return stdout.startsWith('web-');
       });
-    await api.delete(`/apis/apps/v1/namespaces/${space}/deployments/web`, { propagationPolicy: 'Background' });
+    await api.delete(`/apis/apps/v1/namespaces/${space}/deployments/web`, {
+      propagationPolicy: 'Background',
+    });
     await podsReady(api, space, 0);
   });
 
   test('a kubelet may not touch the other node', async () => {
     const kubelet = bed.controlPlane.apiOf('node-1');
     const patch = (name: string) =>
-      kubelet.call('PATCH', `/api/v1/nodes/${name}`, { metadata: { annotations: { a: 'b' } } }, 'application/merge-patch+json');
+      kubelet.call(
+        'PATCH',
+        `/api/v1/nodes/${name}`,
+        { metadata: { annotations: { a: 'b' } } },
+        'application/merge-patch+json',
+      );
     assert.deepEqual([(await patch('node-1')).status, (await patch('node-2')).status], [200, 403]);
   });
 
   test('a static pod has a mirror, which its node owns', async () => {
     staticPod(bed.node('node-1'), 'still', space);
     const [mirror] = await podsReady(api, space, 1);
-    assert.deepEqual([mirror?.metadata.name, mirror?.metadata.ownerReferences?.[0]?.kind], ['still-node-1', 'Node']);
+    assert.deepEqual(
+      [mirror?.metadata.name, mirror?.metadata.ownerReferences?.[0]?.kind],
+      ['still-node-1', 'Node'],
+    );
     assert.ok(mirror?.metadata.annotations?.['kubernetes.io/config.mirror']);
   });
 
-  /** The simulated kubelets of the embedded cluster do the same (packages/kube-sim/src/actors/static-pods.ts). */
+  /**
+   * The simulated kubelets of the embedded cluster do the same
+   * (packages/kube-sim/src/actors/static-pods.ts).
+   */
   test('a mirror that is deleted comes back when its kubelet syncs the pod again, and the containers run on', async t => {
     staticPod(bed.node('node-1'), 'forced', space);
     const mirrors = await podsReady(api, space, 2);
-    const comesBack = async ({ metadata: { name, uid } }: Pod, gracePeriodSeconds: number): Promise<void> => {
+    const comesBack = async (
+      { metadata: { name, uid } }: Pod,
+      gracePeriodSeconds: number,
+    ): Promise<void> => {
       const path = podPath(space, name);
       const container = containerIdOf(await api.get<Pod>(path));
       const since = performance.now();
@@ -102,25 +145,36 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
         async () => {
           const { status, body } = await api.call('GET', path);
           const pod = body as Pod;
-          return status === 200 && pod.metadata.uid !== uid && isReady(pod) ? { done: pod } : { yet: JSON.stringify(body).slice(0, 500) };
+          return status === 200 && pod.metadata.uid !== uid && isReady(pod)
+            ? { done: pod }
+            : { yet: JSON.stringify(body).slice(0, 500) };
         },
         // A sync comes 60 to 90 s after the one before it.
         { deadlineMs: 120_000 },
       );
-      figure(t, `a mirror deleted with ${gracePeriodSeconds} s of grace, until there is another`, seconds(performance.now() - since));
+      figure(
+        t,
+        `a mirror deleted with ${gracePeriodSeconds} s of grace, until there is another`,
+        seconds(performance.now() - since),
+      );
       assert.equal(containerIdOf(again), container);
     };
-    await Promise.all(mirrors.map(pod => comesBack(pod, pod.metadata.name === 'forced-node-1' ? 0 : 30)));
+    await Promise.all(
+      mirrors.map(pod => comesBack(pod, pod.metadata.name === 'forced-node-1' ? 0 : 30)),
+    );
   });
 
   test('what a test that was killed has left is taken away by the next', async t => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'killed.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'killed.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const number = Number(line);
     const left = (): readonly string[] =>
-      [...readdirSync('/sys/class/net'), ...groupFolders.flatMap(folder => readdirSync(folder))].filter(
-        name => name.startsWith(`drydock-${number}`) || name === `drydock-nodes-${number}`,
-      );
+      [
+        ...readdirSync('/sys/class/net'),
+        ...groupFolders.flatMap(folder => readdirSync(folder)),
+      ].filter(name => name.startsWith(`drydock-${number}`) || name === `drydock-nodes-${number}`);
     assert.ok(left().length >= 2, String(line));
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -145,7 +199,10 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
       const query = 'fieldSelector=reason=Rebooted,involvedObject.name=node-2';
       return (await api.get<List<Event>>(`/api/v1/events?${query}`)).items.length === 1;
     });
-    await until('the pod to run again', async () => restartsOf(await podReady(api, space, 'rider')) === 1);
+    await until(
+      'the pod to run again',
+      async () => restartsOf(await podReady(api, space, 'rider')) === 1,
+    );
     await node.shutDown();
     // Its log is not to be trusted here: containerd, which writes it, is told to end as well.
     assert.match(readFileSync(node.path(life), 'utf8'), / started\n\S+ SIGTERM\n\S+ ended\n$/);
@@ -163,13 +220,27 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
     mkdirSync(folder);
     const resources = [relative(folder, join(root, 'deploy', 'default'))];
     const [newName, newTag] = productImage.split(':');
-    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources, images: [{ name: 'drydock', newName, newTag }] }));
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      JSON.stringify({ resources, images: [{ name: 'drydock', newName, newTag }] }),
+    );
     const applied = await bed.controlPlane.kubectl(['apply', '--server-side', '-k', folder]);
-    figure(t, 'kubectl apply --server-side -k says', `exit code ${applied.code}: ${JSON.stringify(applied.stderr)}`);
+    figure(
+      t,
+      'kubectl apply --server-side -k says',
+      `exit code ${applied.code}: ${JSON.stringify(applied.stderr)}`,
+    );
     assert.doesNotMatch(applied.stderr, /conflict/);
     assert.equal(applied.code, 0, applied.stderr);
     const again = await onBed(bed, 'install', '--image', productImage, '--apply');
-    figure(t, 'drydock install --apply after that', `exit code ${again.code}: ${JSON.stringify(again.stderr)}`);
-    assert.deepEqual([again.code, again.stdout.split('\n').filter(line => !/ unchanged$|^$/.test(line))], [0, []]);
+    figure(
+      t,
+      'drydock install --apply after that',
+      `exit code ${again.code}: ${JSON.stringify(again.stderr)}`,
+    );
+    assert.deepEqual(
+      [again.code, again.stdout.split('\n').filter(line => !/ unchanged$|^$/.test(line))],
+      [0, []],
+    );
   });
 });

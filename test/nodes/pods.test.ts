@@ -20,11 +20,24 @@ import type { Pod } from '../control-plane/objects/objects.ts';
 import type { Outcome } from '../control-plane/processes/command.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import {
+  maintenance,
+  maintenancePath,
+  remove,
+  untilMaintenance,
+} from '../operator/harness/look.ts';
 import { installShipped, operatorUsers } from '../operator/harness/shipped.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
 import { figure, seconds, tokenOf } from './figures.ts';
-import { type Habits, lifeIn, podGone, podReady, realDeployment, realPod, staticPod } from './pods.ts';
+import {
+  type Habits,
+  lifeIn,
+  podGone,
+  podReady,
+  realDeployment,
+  realPod,
+  staticPod,
+} from './pods.ts';
 import { onBed } from './product.ts';
 
 /** How pods end on real nodes, whoever drains them; the operator runs from its sources. */
@@ -42,13 +55,21 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
   });
   /** Whatever a test that failed has left behind. */
   afterEach(async () => {
-    await api.call('PATCH', podPath('ends', 'bound'), { metadata: { finalizers: null } }, 'application/merge-patch+json');
+    await api.call(
+      'PATCH',
+      podPath('ends', 'bound'),
+      { metadata: { finalizers: null } },
+      'application/merge-patch+json',
+    );
     for (const name of ['ends', 'tenant']) await remove(api, maintenancePath(name));
     for (const { name } of bed.nodes) await cordon(api, name, false);
   });
   after(() => bed.stop());
 
-  /** What a pod's process has said, once it is gone: kubelet removes the log with the pod, so it is followed. */
+  /**
+   * What a pod's process has said, once it is gone: kubelet removes the log with the pod, so it is
+   * followed.
+   */
   const lives = (space: string, names: readonly string[]): Promise<readonly string[]> =>
     Promise.all(
       names.map(async name => {
@@ -68,7 +89,8 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
       bound: { finalizers: ['example.test/bound'] },
     };
     const names = Object.keys(habits);
-    for (const [name, more] of Object.entries(habits)) await create(api, realPod(name, { namespace: space, onNode: 'node-1', ...more }));
+    for (const [name, more] of Object.entries(habits))
+      await create(api, realPod(name, { namespace: space, onNode: 'node-1', ...more }));
     if (node !== undefined) staticPod(node, 'still', space);
     await podsReady(api, space, names.length + 1);
     const logs = lives(space, names);
@@ -76,13 +98,21 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     await create(api, maintenance('ends', { nodeName: 'node-1' }));
     const [hooked = {}, slow = {}, deaf = {}, local = {}] = (await logs).map(lifeIn);
     const after = (at = 0): number => at - since;
-    assert.ok(after(hooked.SIGTERM) >= 3000, `SIGTERM comes after the hook: ${after(hooked.SIGTERM)} ms`);
+    assert.ok(
+      after(hooked.SIGTERM) >= 3000,
+      `SIGTERM comes after the hook: ${after(hooked.SIGTERM)} ms`,
+    );
     assert.ok((slow.ended ?? 0) - (slow.SIGTERM ?? 0) >= 6000);
     assert.deepEqual([deaf.SIGTERM === undefined, deaf.ended], [false, undefined]);
     assert.ok(local.ended);
     for (const name of names.filter(one => one !== 'bound')) await podGone(api, space, name);
     // Its process is gone, and the object waits for whoever put the finalizer there.
-    const status = await untilMaintenance(api, 'ends', 'Draining', ({ blockers }) => blockers?.[0]?.pod?.name === 'bound');
+    const status = await untilMaintenance(
+      api,
+      'ends',
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.pod?.name === 'bound',
+    );
     figure(t, 'what is said of a pod that a finalizer holds', JSON.stringify(status.blockers));
     await api.patch(podPath(space, 'bound'), { metadata: { finalizers: null } });
     await untilMaintenance(api, 'ends', 'Drained');
@@ -93,7 +123,10 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     await remove(api, maintenancePath('ends'));
   });
 
-  /** Four pods of a budget that lets one go, all on a node that is drained then; how long that took, and in which order they heard of it. */
+  /**
+   * Four pods of a budget that lets one go, all on a node that is drained then; how long that took,
+   * and in which order they heard of it.
+   */
   const drainOf = async (
     space: string,
     from: string,
@@ -102,8 +135,14 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
   ): Promise<{ readonly tookMs: number; readonly log: readonly string[] }> => {
     await create(api, namespace(space), budget('web', { namespace: space, maxUnavailable: 1 }));
     await cordon(api, to);
-    await create(api, realDeployment('web', 4, { namespace: space, termSeconds: 1, readySeconds: 1 }));
-    await create(api, realPod('slow', { namespace: space, termSeconds: 3, onNode: from, localData: true }));
+    await create(
+      api,
+      realDeployment('web', 4, { namespace: space, termSeconds: 1, readySeconds: 1 }),
+    );
+    await create(
+      api,
+      realPod('slow', { namespace: space, termSeconds: 3, onNode: from, localData: true }),
+    );
     await podsReady(api, space, 5);
     await cordon(api, to, false);
     await budgetAllows(api, space, 'web', 1);
@@ -128,10 +167,17 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
 
   test('drydock drain beside kubectl drain: the same pods go, each in its own time', async t => {
     const flags = ['--ignore-daemonsets', '--delete-emptydir-data', '--force'];
-    const theirs = await drainOf('by-kubectl', 'node-1', 'node-2', () => controlPlane.kubectl(['drain', 'node-1', ...flags]));
+    const theirs = await drainOf('by-kubectl', 'node-1', 'node-2', () =>
+      controlPlane.kubectl(['drain', 'node-1', ...flags]),
+    );
     await controlPlane.kubectl(['uncordon', 'node-1']);
-    const ours = await drainOf('by-drydock', 'node-2', 'node-1', () => onBed(bed, 'drain', 'node-2', ...flags, '--pod-selector', 'app'));
-    for (const [who, { tookMs, log }] of Object.entries({ 'kubectl drain': theirs, 'drydock drain': ours }))
+    const ours = await drainOf('by-drydock', 'node-2', 'node-1', () =>
+      onBed(bed, 'drain', 'node-2', ...flags, '--pod-selector', 'app'),
+    );
+    for (const [who, { tookMs, log }] of Object.entries({
+      'kubectl drain': theirs,
+      'drydock drain': ours,
+    }))
       figure(t, who, `${seconds(tookMs)}; SIGTERM: ${log.join(', ')}`);
     const names = (log: readonly string[]): string =>
       log
@@ -156,18 +202,28 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     const base = await podReady(api, space, 'base');
     const tenant = clients.apiOf('tenant');
     const path = `/api/v1/namespaces/${space}/pods`;
-    // A year is kept; of centuries kubelet's arithmetic overflows, and it kills such a pod at once, without a SIGTERM.
+    // A year is kept; of centuries kubelet's arithmetic overflows, and it kills such a pod at once,
+    // without a SIGTERM.
     for (const [name, graceSeconds] of [
       ['year', 31_536_000],
       ['centuries', 9_000_000_000_000],
     ] as const) {
-      const pod = realPod(name, { namespace: space, onNode: 'node-1', termSeconds: 'never', graceSeconds });
+      const pod = realPod(name, {
+        namespace: space,
+        onNode: 'node-1',
+        termSeconds: 'never',
+        graceSeconds,
+      });
       assert.equal((await tenant.call('POST', path, pod)).status, 201);
       await podReady(api, space, name);
     }
     const merge = 'application/merge-patch+json';
     const refused = [
-      await tenant.call('POST', collectionOf('drydock.dev/v1alpha1', 'Maintenance'), maintenance('tenant', { nodeName: 'node-1' })),
+      await tenant.call(
+        'POST',
+        collectionOf('drydock.dev/v1alpha1', 'Maintenance'),
+        maintenance('tenant', { nodeName: 'node-1' }),
+      ),
       await tenant.call('PATCH', nodePath('node-1'), { spec: { unschedulable: true } }, merge),
       await evict(tenant, 'default', 'web'),
     ];
@@ -178,11 +234,18 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     clients.close();
     const log = lives(space, ['centuries']);
     const { body } = await api.call('DELETE', `${path}/centuries`);
-    assert.ok(Date.parse((body as Pod).metadata.deletionTimestamp ?? '') < Date.now(), 'the sum of the API server overflows as well');
-    await create(api, maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }));
+    assert.ok(
+      Date.parse((body as Pod).metadata.deletionTimestamp ?? '') < Date.now(),
+      'the sum of the API server overflows as well',
+    );
+    await create(
+      api,
+      maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }),
+    );
     await untilMaintenance(api, 'tenant', 'Drained');
     for (const name of ['year', 'centuries']) await podGone(api, space, name);
-    // Where the drain was quick, the pod has been given two seconds in place of the centuries, and with them a SIGTERM.
+    // Where the drain was quick, the pod has been given two seconds in place of the centuries, and
+    // with them a SIGTERM.
     const [first, ...more] = Object.keys(lifeIn((await log)[0] ?? ''));
     assert.equal(first, 'started');
     assert.ok(
@@ -193,8 +256,19 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
 
   test('a real reboot is seen by its boot ID: the machine maintenance that waits for it ends', async () => {
     const path = `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/${home}/machinemaintenances`;
-    const event = { provider: 'test', id: 'reboot-1', kind: 'reboot', state: 'Scheduled', source: 'test' };
-    const spec = { maintenancescheduled: false, machineid: 'i-1', machinelink: 'node-2', machineRef: { kind: 'Node', name: 'node-2' } };
+    const event = {
+      provider: 'test',
+      id: 'reboot-1',
+      kind: 'reboot',
+      state: 'Scheduled',
+      source: 'test',
+    };
+    const spec = {
+      maintenancescheduled: false,
+      machineid: 'i-1',
+      machinelink: 'node-2',
+      machineRef: { kind: 'Node', name: 'node-2' },
+    };
     await api.post(path, {
       apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
       kind: 'MachineMaintenance',
@@ -203,15 +277,22 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     });
     const untilSaid = (pattern: RegExp): Promise<void> =>
       waitFor(`the machine maintenance to say ${String(pattern)}`, async () => {
-        const { status } = await api.get<{ readonly status?: { readonly phase?: string; readonly message?: string } }>(`${path}/reboot`);
+        const { status } = await api.get<{
+          readonly status?: { readonly phase?: string; readonly message?: string };
+        }>(`${path}/reboot`);
         const said = `${status?.phase ?? ''}: ${status?.message ?? ''}`;
         return pattern.test(said) ? { done: undefined } : { yet: said };
       });
-    await untilSaid(/^Drained: The node is drained and held until the cloud reports the end of reboot/);
+    await untilSaid(
+      /^Drained: The node is drained and held until the cloud reports the end of reboot/,
+    );
     await api.patch(`${path}/reboot`, { spec: { events: [{ ...event, state: 'Completed' }] } });
     await untilSaid(/^Drained: The event is over, and node node-2 has not rebooted yet/);
     await bed.node('node-2').reboot();
     await untilSaid(/^Succeeded: The event is over and the node is back, rebooted/);
-    await until('the node to be back in service', async () => (await getNode(api, 'node-2')).spec.unschedulable !== true);
+    await until(
+      'the node to be back in service',
+      async () => (await getNode(api, 'node-2')).spec.unschedulable !== true,
+    );
   });
 });

@@ -20,12 +20,14 @@ const containerd = 'github.com/containerd/containerd/v2';
 const plugins = 'github.com/containernetworking/plugins/plugins';
 
 /** What a module's go.mod pins of another: `v1.37.2`. */
-const pinned = (module: string, dependency: string): string => {
+function pinned(module: string, dependency: string): string {
   const lines = readFileSync(join(import.meta.dirname, module, 'go.mod'), 'utf8').split('\n');
-  const [, version] = lines.map(line => line.trim().split(' ')).find(([name]) => name === dependency) ?? [];
-  if (version === undefined) throw new Error(`test/nodes/${module}/go.mod requires no ${dependency}`);
+  const [, version] =
+    lines.map(line => line.trim().split(' ')).find(([name]) => name === dependency) ?? [];
+  if (version === undefined)
+    throw new Error(`test/nodes/${module}/go.mod requires no ${dependency}`);
   return version;
-};
+}
 
 const version = pinned('kubernetes', 'k8s.io/kubernetes');
 const static_ = { CGO_ENABLED: '0' };
@@ -43,7 +45,15 @@ const kubernetes: GoBuild = {
   // With cgo as the control plane is: what both have in common is compiled once.
   salt: `${variables.join()} cgo`,
   announcement: 'building kubelet and kube-proxy for the tests, about five minutes the first time,',
-  build: (to, go) => go(['build', '-o', join(to, 'node'), '-ldflags', `-s -w ${variables.map(one => `-X ${one}`).join(' ')}`, '.']),
+  build: (to, go) =>
+    go([
+      'build',
+      '-o',
+      join(to, 'node'),
+      '-ldflags',
+      `-s -w ${variables.map(one => `-X ${one}`).join(' ')}`,
+      '.',
+    ]),
 };
 
 const runtime: GoBuild = {
@@ -56,9 +66,22 @@ const runtime: GoBuild = {
       `-s -w -X ${containerd}/version.Version=${pinned('runtime', containerd).slice(1)}`,
       ['containerd', 'containerd-shim-runc-v2', 'ctr'],
     ];
-    await go(['build', '-o', `${to}/`, '-ldflags', flags, ...commands.map(name => `${containerd}/cmd/${name}`)], static_);
+    await go(
+      [
+        'build',
+        '-o',
+        `${to}/`,
+        '-ldflags',
+        flags,
+        ...commands.map(name => `${containerd}/cmd/${name}`),
+      ],
+      static_,
+    );
     for (const name of ['ipam/host-local', 'main/loopback', 'main/ptp'])
-      await go(['build', '-o', `${join(to, 'cni')}/`, '-ldflags', '-s -w', `${plugins}/${name}`], static_);
+      await go(
+        ['build', '-o', `${join(to, 'cni')}/`, '-ldflags', '-s -w', `${plugins}/${name}`],
+        static_,
+      );
   },
 };
 
@@ -73,7 +96,7 @@ const own: GoBuild = {
 type LeftOut = Extract<Built, { readonly kind: 'left-out' }>;
 
 /** All of them, built and fetched once. */
-export const ensureNodePrograms = async (): Promise<NodePrograms | LeftOut> => {
+export async function ensureNodePrograms(): Promise<NodePrograms | LeftOut> {
   const folders: string[] = [];
   for (const wanted of [own, runtime, kubernetes]) {
     const built = await ensureBuilt(wanted);
@@ -81,5 +104,11 @@ export const ensureNodePrograms = async (): Promise<NodePrograms | LeftOut> => {
     folders.push(built.folder);
   }
   const [ours = '', containers = '', node = ''] = folders;
-  return { kind: 'ready', own: ours, runtime: containers, kubernetes: node, debian: await ensureDebian() };
-};
+  return {
+    kind: 'ready',
+    own: ours,
+    runtime: containers,
+    kubernetes: node,
+    debian: await ensureDebian(),
+  };
+}

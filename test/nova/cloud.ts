@@ -1,17 +1,39 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '@drydock/utils';
 
-/** The Nova of the OS_* variables, spoken to as its administrator without any code of ours: what makes servers has to be told apart from what moves them. */
+/**
+ * The Nova of the OS_* variables, spoken to as its administrator without any code of ours: what
+ * makes servers has to be told apart from what moves them.
+ */
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Body = Record<string, unknown>;
 
-type ComputeService = { readonly id: string; readonly status: string; readonly disabled_reason: string | null };
+type ComputeService = {
+  readonly id: string;
+  readonly status: string;
+  readonly disabled_reason: string | null;
+};
 
-const flavor = { id: 'drydock.nano', name: 'drydock.nano', vcpus: 1, ram: 64, disk: 1, 'OS-FLV-EXT-DATA:ephemeral': 1 };
+const flavor = {
+  id: 'drydock.nano',
+  name: 'drydock.nano',
+  vcpus: 1,
+  ram: 64,
+  disk: 1,
+  'OS-FLV-EXT-DATA:ephemeral': 1,
+};
 
 /** A local disk that needs no image. */
-const disks = [{ boot_index: 0, source_type: 'blank', destination_type: 'local', volume_size: 1, delete_on_termination: true }];
+const disks = [
+  {
+    boot_index: 0,
+    source_type: 'blank',
+    destination_type: 'local',
+    volume_size: 1,
+    delete_on_termination: true,
+  },
+];
 
 const otherProject = 'drydock-other';
 
@@ -32,7 +54,12 @@ export class Cloud {
     await this.nova('POST', '/flavors', { flavor });
   }
 
-  async nova(method: string, path: string, body?: Body, project = this.#env['OS_PROJECT_NAME'] ?? 'admin') {
+  async nova(
+    method: string,
+    path: string,
+    body?: Body,
+    project = this.#env['OS_PROJECT_NAME'] ?? 'admin',
+  ) {
     const first = await this.#call(method, `${this.#compute}${path}`, body, project);
     if (first.status !== 401) return first;
     await this.#logIn(project);
@@ -57,7 +84,10 @@ export class Cloud {
 
   async disable(host: string, reason: string): Promise<void> {
     const { id } = await this.service(host);
-    const { status, text } = await this.nova('PUT', `/os-services/${id}`, { status: 'disabled', disabled_reason: reason });
+    const { status, text } = await this.nova('PUT', `/os-services/${id}`, {
+      status: 'disabled',
+      disabled_reason: reason,
+    });
     assert.equal(status, 200, text);
   }
 
@@ -89,7 +119,8 @@ export class Cloud {
     const migrations = await this.#all(`/os-migrations?source_compute=${host}`, 'migrations');
     const counts = new Map<string, number>();
     for (const { instance_uuid: id, status } of migrations) {
-      if (status === 'completed' || status === 'confirmed') counts.set(String(id), (counts.get(String(id)) ?? 0) + 1);
+      if (status === 'completed' || status === 'confirmed')
+        counts.set(String(id), (counts.get(String(id)) ?? 0) + 1);
     }
     return counts;
   }
@@ -101,14 +132,20 @@ export class Cloud {
     return migrations.map(({ status }) => String(status)).filter(status => !over.has(status));
   }
 
-  async #all(path: string, kind: 'servers' | 'migrations'): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async #all(
+    path: string,
+    kind: 'servers' | 'migrations',
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const found: Readonly<Record<string, unknown>>[] = [];
     let next: string | undefined = path;
     while (next !== undefined) {
       const { status, body, text } = await this.nova('GET', next);
       assert.equal(status, 200, text);
       found.push(...(body[kind] as readonly Readonly<Record<string, unknown>>[]));
-      const links = (body[`${kind}_links`] ?? []) as readonly { readonly rel: string; readonly href: string }[];
+      const links = (body[`${kind}_links`] ?? []) as readonly {
+        readonly rel: string;
+        readonly href: string;
+      }[];
       const link = links.find(({ rel }) => rel === 'next')?.href;
       next = link === undefined ? undefined : link.slice(this.#compute.length);
     }
@@ -126,7 +163,12 @@ export class Cloud {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, body: (text.startsWith('{') ? JSON.parse(text) : {}) as Body, text };
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (text.startsWith('{') ? JSON.parse(text) : {}) as Body,
+      text,
+    };
   }
 
   async #logIn(project: string): Promise<void> {
@@ -142,7 +184,10 @@ export class Cloud {
     assert.equal(answer.status, 201, answer.text);
     this.#tokens.set(project, answer.headers.get('x-subject-token') ?? '');
     const { catalog } = answer.body['token'] as {
-      readonly catalog: readonly { readonly type: string; readonly endpoints: readonly { readonly url: string }[] }[];
+      readonly catalog: readonly {
+        readonly type: string;
+        readonly endpoints: readonly { readonly url: string }[];
+      }[];
     };
     this.#compute = catalog.find(({ type }) => type === 'compute')?.endpoints[0]?.url ?? '';
   }
@@ -154,31 +199,41 @@ export class Cloud {
       return (body[kind] as readonly { readonly id: string }[])[0]?.id;
     };
     if ((await first('projects', otherProject)) === undefined) {
-      await this.#call('POST', `${url}/projects`, { project: { name: otherProject, domain_id: 'default' } }, own);
+      await this.#call(
+        'POST',
+        `${url}/projects`,
+        { project: { name: otherProject, domain_id: 'default' } },
+        own,
+      );
     }
     const ids = [
       await first('projects', otherProject),
       await first('users', this.#env['OS_USERNAME'] ?? ''),
       await first('roles', 'admin'),
     ];
-    await this.#call('PUT', `${url}/projects/${ids[0]}/users/${ids[1]}/roles/${ids[2]}`, undefined, own);
+    await this.#call(
+      'PUT',
+      `${url}/projects/${ids[0]}/users/${ids[1]}/roles/${ids[2]}`,
+      undefined,
+      own,
+    );
   }
 }
 
-const vmStateOf = async (admin: Cloud, id: string): Promise<string | undefined> => {
+async function vmStateOf(admin: Cloud, id: string): Promise<string | undefined> {
   const { status, body } = await admin.nova('GET', `/servers/${id}`);
   if (status === 404) return undefined;
   const server = body['server'] as Record<string, string | null>;
   return server['OS-EXT-STS:task_state'] === null ? (server['OS-EXT-STS:vm_state'] ?? '') : 'busy';
-};
+}
 
-const until = async (admin: Cloud, id: string, wanted: string | undefined): Promise<void> => {
+async function until(admin: Cloud, id: string, wanted: string | undefined): Promise<void> {
   for (let tries = 0; tries < 120; tries += 1) {
     if ((await vmStateOf(admin, id)) === wanted) return;
     await systemClock.sleep(250);
   }
   throw new Error(`server ${id} never became ${wanted ?? 'deleted'}`);
-};
+}
 
 const changes = {
   active: undefined,
@@ -197,13 +252,24 @@ export type NewServer = {
 };
 
 /** Makes a server, waits until it is as it is to be, and answers its id. */
-export const makeServer = async (
+export async function makeServer(
   admin: Cloud,
   { host, project = 'own', state = 'active', name = `drydock-${state}`, group }: NewServer,
-): Promise<string> => {
-  const server = { name, flavorRef: flavor.id, networks: 'none', host, block_device_mapping_v2: disks };
+): Promise<string> {
+  const server = {
+    name,
+    flavorRef: flavor.id,
+    networks: 'none',
+    host,
+    block_device_mapping_v2: disks,
+  };
   const hints = group === undefined ? {} : { 'os:scheduler_hints': { group } };
-  const made = await admin.nova('POST', '/servers', { server, ...hints }, project === 'own' ? undefined : otherProject);
+  const made = await admin.nova(
+    'POST',
+    '/servers',
+    { server, ...hints },
+    project === 'own' ? undefined : otherProject,
+  );
   assert.equal(made.status, 202, made.text);
   const { id } = made.body['server'] as { readonly id: string };
   await until(admin, id, 'active');
@@ -211,10 +277,10 @@ export const makeServer = async (
   if (change !== undefined) await admin.nova('POST', `/servers/${id}/action`, change);
   await until(admin, id, state);
   return id;
-};
+}
 
 /** Deletes it, and waits until it is gone. */
-export const removeServer = async (admin: Cloud, id: string): Promise<void> => {
+export async function removeServer(admin: Cloud, id: string): Promise<void> {
   await admin.nova('DELETE', `/servers/${id}`);
   await until(admin, id, undefined);
-};
+}

@@ -11,24 +11,32 @@ import { maintenance, maintenancePath, remove } from '../operator/harness/look.t
 import { startOpenStack } from './bed/bed.ts';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 
-/** Maintenances of nodes that are hypervisors of a real OpenStack, with a real operator on a real control plane. */
+/**
+ * Maintenances of nodes that are hypervisors of a real OpenStack, with a real operator on a real
+ * control plane.
+ */
 
 const hosts = ['compute-1', 'compute-2', 'compute-3'] as const;
 const [source] = hosts;
 
-// Shorter than that, the services log in again for every call between them (they renew tokens with less than two minutes to live).
+// Shorter than that, the services log in again for every call between them (they renew tokens with
+// less than two minutes to live).
 const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 150 };
 const started = await startBeside(otherCluster() ?? (await startHarness()), harness =>
   startOpenStack(harness.controlPlane, hosts, settings),
 );
 
-describe('a node that is a hypervisor is drained', { skip: skipOf(started), timeout: 1_200_000 }, () => {
+describe('a node that is a hypervisor is drained', {
+  skip: skipOf(started),
+  timeout: 1_200_000,
+}, () => {
   if (started.kind === 'left-out') return;
   const { ground: harness, neighbour: openStack } = started;
   const { api } = harness;
   const cloud = new Cloud(openStack.environment);
   const flags = ['--openstack', '--openstack-interface=public'];
-  const startOperator = (): Promise<OperatorProcess> => harness.startOperator({ flags, environment: openStack.environment });
+  const startOperator = (): Promise<OperatorProcess> =>
+    harness.startOperator({ flags, environment: openStack.environment });
   let operator: OperatorProcess;
 
   before(async () => {
@@ -66,7 +74,11 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     const left = Array.from({ length: count }, (_, index) => index);
     const worker = async (): Promise<void> => {
       for (let index = left.shift(); index !== undefined; index = left.shift()) {
-        await makeServer(cloud, { host: source, project: index % 2 === 0 ? 'own' : 'other', name: name(index) });
+        await makeServer(cloud, {
+          host: source,
+          project: index % 2 === 0 ? 'own' : 'other',
+          name: name(index),
+        });
       }
     };
     await Promise.all([worker(), worker(), worker(), worker()]);
@@ -74,7 +86,8 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
 
   test('20 servers of two projects: one paused, one shut off, one in error, one that nobody takes; killed, cut off and logged out on the way', async () => {
     const group = await cloud.makeGroup();
-    for (const host of hosts.slice(1)) await makeServer(cloud, { host, group, name: `member-on-${host}` });
+    for (const host of hosts.slice(1))
+      await makeServer(cloud, { host, group, name: `member-on-${host}` });
     const nobodyTakes = await makeServer(cloud, { host: source, group, name: 'nobody-takes' });
     const paused = await makeServer(cloud, { host: source, state: 'paused', project: 'other' });
     const stopped = await makeServer(cloud, { host: source, state: 'stopped' });
@@ -108,9 +121,14 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
       ({ virtualMachines: vms }) => vms?.moved === 18 && vms.cannot === 2,
       240,
     );
-    const blockers = (stuck.blockers ?? []).map(({ cause, server, message }) => `${cause} ${server?.name ?? ''}: ${message}`).sort();
+    const blockers = (stuck.blockers ?? [])
+      .map(({ cause, server, message }) => `${cause} ${server?.name ?? ''}: ${message}`)
+      .sort();
     assert.equal(blockers.length, 2, blockers.join('\n'));
-    assert.match(blockers.join('\n'), /ServerNotMovable drydock-error: server drydock-error: is in error/);
+    assert.match(
+      blockers.join('\n'),
+      /ServerNotMovable drydock-error: server drydock-error: is in error/,
+    );
     assert.match(blockers.join('\n'), /ServerNotMovable nobody-takes: .*No valid host was found/);
     const { stdout } = await harness.drydock('status', source);
     assert.match(stdout, /20 VMs: 18 moved, 2 that cannot move/);
@@ -131,7 +149,11 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     );
 
     await remove(api, maintenancePath(source));
-    await until('the service to be enabled', async () => (await cloud.service(source)).status === 'enabled', { deadlineMs: 30_000 });
+    await until(
+      'the service to be enabled',
+      async () => (await cloud.service(source)).status === 'enabled',
+      { deadlineMs: 30_000 },
+    );
     assert.equal((await cloud.service(source)).disabled_reason, null);
     for (const name of ['nobody-takes', `member-on-${hosts[1]}`]) await cloud.deleteNamed(name);
   });
@@ -154,10 +176,21 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     const before = (await cloud.serversOn(host)).length;
     assert.ok(before >= 6, `${before} servers are there`);
     await create(api, maintenance(host));
-    await untilStatus(host, 'some to move', ({ virtualMachines: vms }) => (vms?.migrating ?? 0) >= 3, 60);
+    await untilStatus(
+      host,
+      'some to move',
+      ({ virtualMachines: vms }) => (vms?.migrating ?? 0) >= 3,
+      60,
+    );
     await remove(api, maintenancePath(host));
-    await until('the service to be enabled', async () => (await cloud.service(host)).status === 'enabled', { deadlineMs: 60_000 });
-    await until('nothing to move', async () => (await cloud.openMigrations(host)).length === 0, { deadlineMs: 60_000 });
+    await until(
+      'the service to be enabled',
+      async () => (await cloud.service(host)).status === 'enabled',
+      { deadlineMs: 60_000 },
+    );
+    await until('nothing to move', async () => (await cloud.openMigrations(host)).length === 0, {
+      deadlineMs: 60_000,
+    });
     assert.ok((await cloud.serversOn(host)).length >= before - 4, 'most have stayed');
   });
 
@@ -184,7 +217,11 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
 
   test('a server that hangs in a task keeps its node alone, with what to do; the others move, and so does it when it is let go', async () => {
     const [, , host] = hosts;
-    await until('the service to be enabled', async () => (await cloud.service(host)).status === 'enabled', { deadlineMs: 60_000 });
+    await until(
+      'the service to be enabled',
+      async () => (await cloud.service(host)).status === 'enabled',
+      { deadlineMs: 60_000 },
+    );
     const hanging = await makeServer(cloud, { host, name: 'hanging' });
     const other = await makeServer(cloud, { host, name: 'other' });
     await openStack.abandon(hanging, 'powering-off');
@@ -196,11 +233,23 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
       120,
     );
     assert.deepEqual(
-      blockers.map(({ cause, message, remedy }) => [cause, message, remedy?.includes('openstack server set --state active')]),
-      [['ServerNotMovable', 'server hanging: hangs: Nova has been at powering-off for more than ten minutes', true]],
+      blockers.map(({ cause, message, remedy }) => [
+        cause,
+        message,
+        remedy?.includes('openstack server set --state active'),
+      ]),
+      [
+        [
+          'ServerNotMovable',
+          'server hanging: hangs: Nova has been at powering-off for more than ten minutes',
+          true,
+        ],
+      ],
     );
     assert.notEqual((await cloud.server(other)).host, host);
-    await cloud.nova('POST', `/servers/${hanging}/action`, { 'os-resetState': { state: 'active' } });
+    await cloud.nova('POST', `/servers/${hanging}/action`, {
+      'os-resetState': { state: 'active' },
+    });
     await untilStatus(host, 'the node to be drained', ({ phase }) => phase === 'Drained', 300);
     assert.notEqual((await cloud.server(hanging)).host, host);
     await remove(api, maintenancePath(host));

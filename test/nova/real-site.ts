@@ -4,7 +4,9 @@ import { systemClock } from '@drydock/utils';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 
 /** The site of the OS_* variables; its compute hosts are all that it has, in order. */
-export const realSite = async (env: Readonly<Record<string, string | undefined>>): Promise<ContractSite> => {
+export async function realSite(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ContractSite> {
   const cloud = new Cloud(env);
   await cloud.open();
   const nova = openNova({ ...environmentConfig(env), interface: 'public' }, systemClock);
@@ -16,4 +18,4 @@ export const realSite = async (env: Readonly<Record<string, string | undefined>>
     make: server => makeServer(cloud, server),
     remove: id => removeServer(cloud, id),
   };
-};
+}

@@ -7,14 +7,25 @@ import { sourcesOf } from '../integrations/installed.ts';
 const here = import.meta.dirname;
 
 const small = ['-ldflags', '-s -w'];
-const tags = ['-tags', 'json1 containers_image_openpgp exclude_graphdriver_btrfs exclude_graphdriver_devicemapper'];
+const tags = [
+  '-tags',
+  'json1 containers_image_openpgp exclude_graphdriver_btrfs exclude_graphdriver_devicemapper',
+];
 
 export const opm = await ensureBuilt({
   name: 'opm',
   module: join(here, 'opm'),
   salt: '',
   announcement: 'building opm for the tests, two minutes,',
-  build: (to, go) => go(['build', ...tags, ...small, '-o', join(to, 'opm'), 'github.com/operator-framework/operator-registry/cmd/opm']),
+  build: (to, go) =>
+    go([
+      'build',
+      ...tags,
+      ...small,
+      '-o',
+      join(to, 'opm'),
+      'github.com/operator-framework/operator-registry/cmd/opm',
+    ]),
 });
 
 const olm = 'github.com/operator-framework/operator-lifecycle-manager/cmd';
@@ -25,13 +36,16 @@ export const controllers = await ensureBuilt({
   module: join(here, 'controllers'),
   salt: '',
   announcement: "building OLM's controllers for the tests, two to four minutes,",
-  build: (to, go) => go(['build', ...tags, ...small, '-o', `${to}/`, `${olm}/olm`, `${olm}/catalog`]),
+  build: (to, go) =>
+    go(['build', ...tags, ...small, '-o', `${to}/`, `${olm}/olm`, `${olm}/catalog`]),
 });
 
 const olm1 = 'github.com/operator-framework/operator-controller';
 
 /** The sources of OLM 1's controllers, with its kinds. */
-export const olm1Sources = (): Promise<string> => sourcesOf(join(here, 'controllers-1'), olm1);
+export function olm1Sources(): Promise<string> {
+  return sourcesOf(join(here, 'controllers-1'), olm1);
+}
 
 /** OLM 1's two controllers: catalogs, and what is installed from them. */
 export const controllers1 = await ensureBuilt({
@@ -39,5 +53,14 @@ export const controllers1 = await ensureBuilt({
   module: join(here, 'controllers-1'),
   salt: '',
   announcement: "building OLM 1's controllers for the tests, four minutes,",
-  build: (to, go) => go(['build', ...tags, ...small, '-o', `${to}/`, `${olm1}/cmd/catalogd`, `${olm1}/cmd/operator-controller`]),
+  build: (to, go) =>
+    go([
+      'build',
+      ...tags,
+      ...small,
+      '-o',
+      `${to}/`,
+      `${olm1}/cmd/catalogd`,
+      `${olm1}/cmd/operator-controller`,
+    ]),
 });

@@ -1,7 +1,10 @@
 import type { Manifest } from '@drydock/cli/install';
 import { stringify } from 'yaml';
 
-/** What OLM has to know of medik8s' operator, as its own bundle has it: the kind that it owns, the webhook that fails closed, for all namespaces. */
+/**
+ * What OLM has to know of medik8s' operator, as its own bundle has it: the kind that it owns, the
+ * webhook that fails closed, for all namespaces.
+ */
 
 export const olderName = 'node-maintenance-operator';
 export const olderCsv = `${olderName}.v5.4.0`;
@@ -17,7 +20,12 @@ export const olderKind: Manifest = {
   spec: {
     group: 'nodemaintenance.medik8s.io',
     scope: 'Cluster',
-    names: { kind: 'NodeMaintenance', listKind: 'NodeMaintenanceList', plural: 'nodemaintenances', singular: 'nodemaintenance' },
+    names: {
+      kind: 'NodeMaintenance',
+      listKind: 'NodeMaintenanceList',
+      plural: 'nodemaintenances',
+      singular: 'nodemaintenance',
+    },
     versions: [
       {
         name: 'v1beta1',
@@ -28,8 +36,15 @@ export const olderKind: Manifest = {
           openAPIV3Schema: {
             type: 'object',
             properties: {
-              spec: { type: 'object', required: ['nodeName'], properties: { nodeName: { type: 'string' }, reason: { type: 'string' } } },
-              status: { type: 'object', properties: { phase: { type: 'string' }, drainProgress: { type: 'integer' } } },
+              spec: {
+                type: 'object',
+                required: ['nodeName'],
+                properties: { nodeName: { type: 'string' }, reason: { type: 'string' } },
+              },
+              status: {
+                type: 'object',
+                properties: { phase: { type: 'string' }, drainProgress: { type: 'integer' } },
+              },
             },
           },
         },
@@ -45,15 +60,24 @@ const csv: Manifest = {
   spec: {
     displayName: 'Node Maintenance Operator',
     version: '5.4.0',
-    installModes: ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'].map(type => ({
-      type,
-      supported: type === 'AllNamespaces',
-    })),
-    customresourcedefinitions: { owned: [{ name: olderKind.metadata.name, version: 'v1beta1', kind: 'NodeMaintenance' }] },
+    installModes: ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'].map(
+      type => ({
+        type,
+        supported: type === 'AllNamespaces',
+      }),
+    ),
+    customresourcedefinitions: {
+      owned: [{ name: olderKind.metadata.name, version: 'v1beta1', kind: 'NodeMaintenance' }],
+    },
     install: {
       strategy: 'deployment',
       spec: {
-        clusterPermissions: [{ serviceAccountName, rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }] }],
+        clusterPermissions: [
+          {
+            serviceAccountName,
+            rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
+          },
+        ],
         deployments: [
           {
             name: deployment,
@@ -62,7 +86,10 @@ const csv: Manifest = {
               selector: { matchLabels: labels },
               template: {
                 metadata: { labels },
-                spec: { serviceAccountName, containers: [{ name: 'manager', image: 'example.test/older:1' }] },
+                spec: {
+                  serviceAccountName,
+                  containers: [{ name: 'manager', image: 'example.test/older:1' }],
+                },
               },
             },
           },
@@ -94,10 +121,12 @@ const csv: Manifest = {
   },
 };
 
-const embedded = (object: Manifest): object => ({
-  type: 'olm.bundle.object',
-  value: { data: Buffer.from(JSON.stringify(object)).toString('base64') },
-});
+function embedded(object: Manifest): object {
+  return {
+    type: 'olm.bundle.object',
+    value: { data: Buffer.from(JSON.stringify(object)).toString('base64') },
+  };
+}
 
 const name = olderName;
 
@@ -110,7 +139,10 @@ export const olderCatalog = [
     package: name,
     name: olderCsv,
     properties: [
-      { type: 'olm.gvk', value: { group: 'nodemaintenance.medik8s.io', version: 'v1beta1', kind: 'NodeMaintenance' } },
+      {
+        type: 'olm.gvk',
+        value: { group: 'nodemaintenance.medik8s.io', version: 'v1beta1', kind: 'NodeMaintenance' },
+      },
       { type: 'olm.package', value: { packageName: name, version: '5.4.0' } },
       embedded(csv),
       embedded(olderKind),

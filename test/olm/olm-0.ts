@@ -14,7 +14,9 @@ import { controllers, opm } from './controllers.ts';
 import { fileOf } from './released.ts';
 import { programIn, validators } from './validators.ts';
 
-/** OLM 0 itself on a control plane: its kinds, its two controllers, and catalogs that opm serves. */
+/**
+ * OLM 0 itself on a control plane: its kinds, its two controllers, and catalogs that opm serves.
+ */
 
 export const olmKinds = '/apis/operators.coreos.com';
 
@@ -22,7 +24,7 @@ export const olmKinds = '/apis/operators.coreos.com';
 const catalogs = 'olm';
 
 /** Installs its kinds and starts its controllers. */
-export const startOlm = async (controlPlane: ControlPlane): Promise<readonly Running[]> => {
+export async function startOlm(controlPlane: ControlPlane): Promise<readonly Running[]> {
   const { api, folder, kubeconfig } = controlPlane;
   const { code, stdout, stderr } = await run(programIn(validators, 'validators'), ['crds']);
   assert.equal(code, 0, stderr);
@@ -40,24 +42,42 @@ export const startOlm = async (controlPlane: ControlPlane): Promise<readonly Run
       environment: { KUBECONFIG: kubeconfig },
     });
   return [start('catalog'), start('olm', '--writePackageServerStatusName', '')];
-};
+}
 
 type Served = { readonly running: Running; readonly address: string };
 
 /** Serves a catalog; `name` is that of the program. */
-const serve = async (controlPlane: ControlPlane, name: string, text: string): Promise<Served> => {
+async function serve(controlPlane: ControlPlane, name: string, text: string): Promise<Served> {
   const catalog = join(controlPlane.folder, `catalog-${name}`);
   mkdirSync(catalog);
   writeFileSync(join(catalog, 'catalog.yaml'), text);
   const [port = 0, profile = 0] = await freePorts(2);
   const log = join(controlPlane.folder, `${name}-termination`);
-  const args = ['serve', catalog, '--port', String(port), '--pprof-addr', `127.0.0.1:${profile}`, '-t', log];
-  const running = controlPlane.run({ name: `opm-${name}`, command: programIn(opm, 'opm'), args, cwd: controlPlane.folder });
+  const args = [
+    'serve',
+    catalog,
+    '--port',
+    String(port),
+    '--pprof-addr',
+    `127.0.0.1:${profile}`,
+    '-t',
+    log,
+  ];
+  const running = controlPlane.run({
+    name: `opm-${name}`,
+    command: programIn(opm, 'opm'),
+    args,
+    cwd: controlPlane.folder,
+  });
   return { running, address: `127.0.0.1:${port}` };
-};
+}
 
 /** Serves a catalog, and makes a CatalogSource of this name. */
-export const serveCatalog = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+export async function serveCatalog(
+  controlPlane: ControlPlane,
+  name: string,
+  text: string,
+): Promise<Running> {
   const { running, address } = await serve(controlPlane, name, text);
   await create(controlPlane.api, {
     apiVersion: 'operators.coreos.com/v1alpha1',
@@ -66,24 +86,46 @@ export const serveCatalog = async (controlPlane: ControlPlane, name: string, tex
     spec: { sourceType: 'grpc', address, displayName: name },
   });
   return running;
-};
+}
 
 /** Serves a newer catalog in place of the one of this name. */
-export const serveNewer = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+export async function serveNewer(
+  controlPlane: ControlPlane,
+  name: string,
+  text: string,
+): Promise<Running> {
   const { running, address } = await serve(controlPlane, `${name}-newer`, text);
-  await controlPlane.api.patch(`${olmKinds}/v1alpha1/namespaces/${catalogs}/catalogsources/${name}`, { spec: { address } });
+  await controlPlane.api.patch(
+    `${olmKinds}/v1alpha1/namespaces/${catalogs}/catalogsources/${name}`,
+    { spec: { address } },
+  );
   return running;
-};
+}
 
-/** The catalog of the release. No container runs here that could unpack the image of the bundle: without it OLM takes the objects out of the catalog. */
-export const drydockCatalog = (): string => readFileSync(fileOf('olm-catalog.yaml'), 'utf8').replace(/^image: .*\n/m, '');
+/**
+ * The catalog of the release. No container runs here that could unpack the image of the bundle:
+ * without it OLM takes the objects out of the catalog.
+ */
+export function drydockCatalog(): string {
+  return readFileSync(fileOf('olm-catalog.yaml'), 'utf8').replace(/^image: .*\n/m, '');
+}
 
 /** Serves it. */
-export const serveDrydock = (controlPlane: ControlPlane): Promise<Running> => serveCatalog(controlPlane, 'drydock', drydockCatalog());
+export function serveDrydock(controlPlane: ControlPlane): Promise<Running> {
+  return serveCatalog(controlPlane, 'drydock', drydockCatalog());
+}
 
-/** Subscribes to the package of this name in the catalog of this name; without targets for all namespaces. */
-export const subscribe = (api: Api, name: string, to: string, targetNamespaces?: readonly string[]): Promise<void> =>
-  create(
+/**
+ * Subscribes to the package of this name in the catalog of this name; without targets for all
+ * namespaces.
+ */
+export function subscribe(
+  api: Api,
+  name: string,
+  to: string,
+  targetNamespaces?: readonly string[],
+): Promise<void> {
+  return create(
     api,
     {
       apiVersion: 'operators.coreos.com/v1',
@@ -98,21 +140,33 @@ export const subscribe = (api: Api, name: string, to: string, targetNamespaces?:
       spec: { channel: 'stable', name, source: name, sourceNamespace: catalogs },
     },
   );
+}
 
-type Csv = { readonly status?: { readonly phase?: string; readonly reason?: string; readonly message?: string } };
+type Csv = {
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+  };
+};
 
 /** Waits until a CSV is in a phase, for this reason where one is named. */
-export const untilCsv = (
+export function untilCsv(
   controlPlane: ControlPlane,
   {
     name,
     namespace,
     phase,
     reason,
-  }: { readonly name: string; readonly namespace: string; readonly phase: string; readonly reason?: string },
+  }: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly phase: string;
+    readonly reason?: string;
+  },
   running: readonly Running[],
-): Promise<void> =>
-  waitFor(
+): Promise<void> {
+  return waitFor(
     `${name} to be ${phase}`,
     async () => {
       const { status, body } = await controlPlane.api.call(
@@ -120,9 +174,20 @@ export const untilCsv = (
         `${olmKinds}/v1alpha1/namespaces/${namespace}/clusterserviceversions/${name}`,
       );
       const seen = (body as Csv).status;
-      if (seen?.phase === phase && (reason === undefined || seen.reason === reason)) return { done: undefined };
-      const { stdout } = await controlPlane.kubectl(['get', 'subscriptions,installplans', '--namespace', namespace, '--output', 'yaml']);
-      return { yet: `${status} ${JSON.stringify(seen)}\n${stdout}\n${running.map(one => one.tail(8)).join('\n')}` };
+      if (seen?.phase === phase && (reason === undefined || seen.reason === reason))
+        return { done: undefined };
+      const { stdout } = await controlPlane.kubectl([
+        'get',
+        'subscriptions,installplans',
+        '--namespace',
+        namespace,
+        '--output',
+        'yaml',
+      ]);
+      return {
+        yet: `${status} ${JSON.stringify(seen)}\n${stdout}\n${running.map(one => one.tail(8)).join('\n')}`,
+      };
     },
     { deadlineMs: 120_000 },
   );
+}

@@ -9,7 +9,9 @@ import { run } from '../control-plane/processes/command.ts';
 const root = join(import.meta.dirname, '..', '..');
 const released = join(root, 'dist', 'release');
 /** Of the release. */
-export const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+export const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
 
 /** The namespace that the bundles suggest. */
 export const home = 'drydock-system';
@@ -18,33 +20,45 @@ export const home = 'drydock-system';
 export const csvName = `drydock.v${version}`;
 
 /** Path of a file of the release, of its name without `drydock-` and the version. */
-export const fileOf = (name: string): string => {
+export function fileOf(name: string): string {
   const [stem = '', ...endings] = name.split('.');
   return join(released, [`drydock-${stem}-${version}`, ...endings].join('.'));
-};
+}
 
 /** Makes it. */
-export const makeRelease = async (...args: readonly string[]): Promise<void> => {
-  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'olm', ...args], { cwd: root });
-  if (code !== 0 || stderr !== '') throw new Error(`tools/release.ts ended with ${code}: ${stderr}`);
-};
+export async function makeRelease(...args: readonly string[]): Promise<void> {
+  const { code, stderr } = await run(
+    process.execPath,
+    ['tools/release.ts', '--only', 'olm', ...args],
+    { cwd: root },
+  );
+  if (code !== 0 || stderr !== '')
+    throw new Error(`tools/release.ts ended with ${code}: ${stderr}`);
+}
 
 /** The checksums of all that was made last. */
-export const checksums = (): string => readFileSync(join(released, 'SHA256SUMS'), 'utf8');
+export function checksums(): string {
+  return readFileSync(join(released, 'SHA256SUMS'), 'utf8');
+}
 
-/** Unpacks an archive of the release (`olm-bundle`) into a folder of its name in `into`; resolves with its path. */
-export const unpacked = async (name: string, into: string): Promise<string> => {
+/**
+ * Unpacks an archive of the release (`olm-bundle`) into a folder of its name in `into`; resolves
+ * with its path.
+ */
+export async function unpacked(name: string, into: string): Promise<string> {
   const folder = join(into, name);
   mkdirSync(folder);
   const { code, stderr } = await run('tar', ['-xzf', fileOf(`${name}.tar.gz`), '-C', folder]);
   if (code !== 0) throw new Error(`tar ended with ${code}: ${stderr}`);
   return folder;
-};
+}
 
 /** The examples in the CSV of a bundle. */
-export const examplesIn = (bundle: string): readonly Manifest[] => {
-  const { metadata } = parse(readFileSync(join(bundle, 'manifests', 'drydock.clusterserviceversion.yaml'), 'utf8')) as {
+export function examplesIn(bundle: string): readonly Manifest[] {
+  const { metadata } = parse(
+    readFileSync(join(bundle, 'manifests', 'drydock.clusterserviceversion.yaml'), 'utf8'),
+  ) as {
     readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
   };
   return JSON.parse(metadata.annotations['alm-examples'] ?? '') as readonly Manifest[];
-};
+}

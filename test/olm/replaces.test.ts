@@ -12,7 +12,12 @@ import type { Running } from '../control-plane/processes/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
-import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/harness/look.ts';
+import {
+  maintenance,
+  maintenancePath,
+  remove,
+  untilMaintenance,
+} from '../operator/harness/look.ts';
 import { forbiddenCalls, operatorUsers } from '../operator/harness/shipped.ts';
 import { olmBlock } from '../predecessors/guide.ts';
 import { controllers, opm } from './controllers.ts';
@@ -22,17 +27,29 @@ import { csvName, fileOf, home, makeRelease } from './released.ts';
 import { type Hook, webhookConfigurations, webhooksOf } from './seen.ts';
 import { leftOutOf, validators } from './validators.ts';
 
-/** An older operator that OLM has installed is replaced by the one of the bundle, as docs/migrate.md says; then the operator works with what OLM has made for it. */
+/**
+ * An older operator that OLM has installed is replaced by the one of the bundle, as docs/migrate.md
+ * says; then the operator works with what OLM has made for it.
+ */
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
-const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : leftOutOf(validators, opm, controllers);
-const external = started.kind === 'started' && started.external && 'it installs OLM: it needs a control plane of its own';
+const leftOut =
+  started.kind === 'left-out'
+    ? `control plane left out: ${started.why}`
+    : leftOutOf(validators, opm, controllers);
+const external =
+  started.kind === 'started' &&
+  started.external &&
+  'it installs OLM: it needs a control plane of its own';
 const controlPlane = started as ControlPlane;
 
 const old = 'openshift-workload-availability';
 const objects = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
 
-describe('replacing an operator that OLM has installed', { skip: leftOut || external, timeout: 300_000 }, () => {
+describe('replacing an operator that OLM has installed', {
+  skip: leftOut || external,
+  timeout: 300_000,
+}, () => {
   const { api, folder } = controlPlane;
   const startOperator = operatorsOn(controlPlane);
   const running: Running[] = [];
@@ -49,12 +66,19 @@ describe('replacing an operator that OLM has installed', { skip: leftOut || exte
       metadata: { name: 'old', finalizers: ['foregroundDeleteNodeMaintenance'] },
       spec: { nodeName: 'n1' },
     });
-    await api.patch(`${objects}/old/status`, { status: { phase: 'Succeeded', drainProgress: 100 } });
+    await api.patch(`${objects}/old/status`, {
+      status: { phase: 'Succeeded', drainProgress: 100 },
+    });
     await cordon(api, 'n1');
     running.push(await serveCatalog(controlPlane, olderName, olderCatalog));
     await subscribe(api, olderName, old);
     await untilCsv(controlPlane, { name: olderCsv, namespace: old, phase: 'Succeeded' }, running);
-    const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', fileOf('olm-prerequisites.yaml')]);
+    const applied = await controlPlane.kubectl([
+      'apply',
+      '--server-side',
+      '-f',
+      fileOf('olm-prerequisites.yaml'),
+    ]);
     assert.equal(applied.code, 0, applied.stderr);
     running.push(await serveDrydock(controlPlane));
   });
@@ -66,7 +90,16 @@ describe('replacing an operator that OLM has installed', { skip: leftOut || exte
       [true],
     );
     await subscribe(api, 'drydock', home, [home]);
-    await untilCsv(controlPlane, { name: csvName, namespace: home, phase: 'Failed', reason: 'InterOperatorGroupOwnerConflict' }, running);
+    await untilCsv(
+      controlPlane,
+      {
+        name: csvName,
+        namespace: home,
+        phase: 'Failed',
+        reason: 'InterOperatorGroupOwnerConflict',
+      },
+      running,
+    );
   });
 
   test('the steps for OLM take the older operator and its webhook away; the kind and its objects stay, and Drydock succeeds', async () => {
@@ -81,11 +114,17 @@ describe('replacing an operator that OLM has installed', { skip: leftOut || exte
     assert.equal(code, 0, stderr);
     await untilCsv(controlPlane, { name: csvName, namespace: home, phase: 'Succeeded' }, running);
     const deployment = `/apis/apps/v1/namespaces/${old}/deployments/${olderName}-controller-manager`;
-    await until('the older operator to be gone', async () => (await api.call('GET', deployment)).status === 404);
+    await until(
+      'the older operator to be gone',
+      async () => (await api.call('GET', deployment)).status === 404,
+    );
     assert.equal((await api.call('GET', `${objects}/old`)).status, 200);
   });
 
-  /** As an API server calls it: by the name of the Service, trusting the authority of the configuration alone. */
+  /**
+   * As an API server calls it: by the name of the Service, trusting the authority of the
+   * configuration alone.
+   */
   const call = (port: number, { clientConfig }: Hook): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const review = {
@@ -128,19 +167,24 @@ describe('replacing an operator that OLM has installed', { skip: leftOut || exte
     );
     const certificates = join(folder, 'from-olm');
     mkdirSync(certificates);
-    for (const file of ['tls.crt', 'tls.key']) writeFileSync(join(certificates, file), Buffer.from(data[file] ?? '', 'base64'));
+    for (const file of ['tls.crt', 'tls.key'])
+      writeFileSync(join(certificates, file), Buffer.from(data[file] ?? '', 'base64'));
     // OLM would put its webhooks back; the addresses of their Services lead nowhere here.
     await Promise.all(running.map(one => one.stop()));
-    const hook = (await webhooksOf(api)).find(({ name }) => name.startsWith('vmaintenance.drydock.dev'));
+    const hook = (await webhooksOf(api)).find(({ name }) =>
+      name.startsWith('vmaintenance.drydock.dev'),
+    );
     assert.ok(hook);
     await api.delete(webhookConfigurations);
     const [port = 0] = await freePorts(1);
-    const operator = await startOperator({ flags: ['--leader-elect', `--webhook-port=${port}`, `--webhook-cert-dir=${certificates}`] });
+    const operator = await startOperator({
+      flags: ['--leader-elect', `--webhook-port=${port}`, `--webhook-cert-dir=${certificates}`],
+    });
     assert.match(await call(port, hook), /"allowed":true/);
     await until('the object to be taken over', async () => {
-      const { metadata } = await api.get<{ readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }>(
-        `${objects}/old`,
-      );
+      const { metadata } = await api.get<{
+        readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+      }>(`${objects}/old`);
       return metadata.annotations?.['drydock.dev/claim'] === 'taken-over';
     });
     await create(api, maintenance('n2'));

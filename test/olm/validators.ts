@@ -13,11 +13,15 @@ export const validators = await ensureBuilt({
 });
 
 /** Path of a program that was built; throws where it was not. */
-export const programIn = (built: Built, name: string): string => {
+export function programIn(built: Built, name: string): string {
   if (built.kind === 'left-out') throw new Error(built.why);
   return join(built.folder, name);
-};
+}
 
 /** For the option `skip`: why one of these is not there, or false. */
-export const leftOutOf = (...programs: readonly Built[]): string | false =>
-  programs.map(built => (built.kind === 'left-out' ? built.why : '')).find(why => why !== '') ?? false;
+export function leftOutOf(...programs: readonly Built[]): string | false {
+  return (
+    programs.map(built => (built.kind === 'left-out' ? built.why : '')).find(why => why !== '') ??
+    false
+  );
+}

@@ -3,10 +3,21 @@ import { after, before, describe, test } from 'node:test';
 import { create } from '../control-plane/objects/cluster.ts';
 import { budget, namespace } from '../control-plane/objects/manifests.ts';
 import { until } from '../control-plane/wait.ts';
-import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
+import {
+  activeOf,
+  type Call,
+  type Eviction,
+  isFinal,
+  say,
+} from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
 import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from './harness/harness.ts';
 import {
   countsOf,
   maintenance,
@@ -21,8 +32,8 @@ import {
 } from './harness/look.ts';
 
 /**
- * Our own EvictionRequests (KEP-4563) on an API server that serves and guards them. No released Kubernetes has the controllers: they are played, and the API server
- * checks every word of it.
+ * Our own EvictionRequests (KEP-4563) on an API server that serves and guards them. No released
+ * Kubernetes has the controllers: they are played, and the API server checks every word of it.
  */
 
 const started = hasLifecycle
@@ -35,26 +46,43 @@ const mover = 'mover.example/m';
 const shop = 'requested';
 const requests = `/apis/lifecycle.k8s.io/v1alpha1/namespaces/${shop}/evictionrequests`;
 const evictions = `/apis/lifecycle.k8s.io/v1alpha1/namespaces/${shop}/evictions`;
-const text = (now: Temporal.Instant): string => now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
+function text(now: Temporal.Instant): string {
+  return now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
+}
 const drain = { drain: { force: true } };
 
 /** By the name of the pod: what its responder does when it has its turn. */
 const answers = new Map<string, (eviction: Eviction, now: Temporal.Instant) => readonly Call[]>();
 
 const responder: Responder = ({ evictions }, now) =>
-  evictions.filter(one => !isFinal(one) && activeOf(one) === mover).flatMap(one => answers.get(one.spec.target.pod.name)?.(one, now) ?? []);
+  evictions
+    .filter(one => !isFinal(one) && activeOf(one) === mover)
+    .flatMap(one => answers.get(one.spec.target.pod.name)?.(one, now) ?? []);
 
-const entryOf = (eviction: Eviction) => eviction.status?.responders?.find(({ name }) => name === mover);
+function entryOf(eviction: Eviction) {
+  return eviction.status?.responders?.find(({ name }) => name === mover);
+}
 
 /** Reports once, and then no more. */
-const reports = (message: string) => (eviction: Eviction, now: Temporal.Instant) =>
-  entryOf(eviction)?.message === message ? [] : [say(eviction, mover, { message, heartbeatTime: text(now) })];
+function reports(message: string) {
+  return (eviction: Eviction, now: Temporal.Instant) =>
+    entryOf(eviction)?.message === message
+      ? []
+      : [say(eviction, mover, { message, heartbeatTime: text(now) })];
+}
 
 /** Hands over without having done it. */
-const handsOver = (eviction: Eviction, now: Temporal.Instant) =>
-  entryOf(eviction)?.completionTime === undefined
-    ? [say(eviction, mover, { message: 'cannot be moved', heartbeatTime: text(now), completionTime: text(now) })]
+function handsOver(eviction: Eviction, now: Temporal.Instant) {
+  return entryOf(eviction)?.completionTime === undefined
+    ? [
+        say(eviction, mover, {
+          message: 'cannot be moved',
+          heartbeatTime: text(now),
+          completionTime: text(now),
+        }),
+      ]
     : [];
+}
 
 describe('pods that name responders', { skip, timeout: 240_000 }, () => {
   const { api } = harness;
@@ -77,18 +105,31 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
 
   const withPods = async (name: string, ...pods: string[]): Promise<object> => {
     const face = await makeNode(api, name);
-    const spec = { evictionResponders: [{ name: mover, priority: 10_000 }], terminationGracePeriodSeconds: 0 };
-    for (const pod of pods) await create(api, podAt(name, pod, { namespace: shop, labels: { app: pod }, spec }));
+    const spec = {
+      evictionResponders: [{ name: mover, priority: 10_000 }],
+      terminationGracePeriodSeconds: 0,
+    };
+    for (const pod of pods)
+      await create(api, podAt(name, pod, { namespace: shop, labels: { app: pod }, spec }));
     await untilPods(api, name, pods.length);
     return face;
   };
-  const countOf = async (path: string): Promise<number> => (await api.get<{ readonly items: readonly unknown[] }>(path)).items.length;
+  const countOf = async (path: string): Promise<number> =>
+    (await api.get<{ readonly items: readonly unknown[] }>(path)).items.length;
   const writesOf = async (mark: number): Promise<readonly string[]> =>
     (await harness.controlPlane.audit.since(mark, 'drydock'))
-      .filter(({ resource, verb }) => resource === 'evictionrequests' && ['create', 'patch', 'delete'].includes(verb))
+      .filter(
+        ({ resource, verb }) =>
+          resource === 'evictionrequests' && ['create', 'patch', 'delete'].includes(verb),
+      )
       .map(({ verb, code }) => `${verb} ${code}`);
   const blockerOf = async (name: string, cause: string): Promise<string> => {
-    const { blockers } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.[0]?.cause === cause);
+    const { blockers } = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.cause === cause,
+    );
     return blockers?.[0]?.message ?? '';
   };
   const tidy = async (name: string): Promise<void> => {
@@ -110,13 +151,26 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
     await withPods('silent-2', 'c');
     await create(api, maintenance('silent-2', drain));
     await untilMaintenance(api, 'silent-2', 'Drained');
-    assert.deepEqual(await writesOf(mark), ['create 201', 'create 201', 'delete 200', 'delete 200']);
+    assert.deepEqual(await writesOf(mark), [
+      'create 201',
+      'create 201',
+      'delete 200',
+      'delete 200',
+    ]);
     assert.equal((await podCalls(harness, mark, [shop])).length, 3);
     const [one, two] = await Promise.all(
-      ['silent', 'silent-2'].map(async name => api.get<{ readonly metadata: { readonly uid: string } }>(`/api/v1/nodes/${name}`)),
+      ['silent', 'silent-2'].map(async name =>
+        api.get<{ readonly metadata: { readonly uid: string } }>(`/api/v1/nodes/${name}`),
+      ),
     );
-    await until('the event', async () => (await countsOf(api, one?.metadata.uid ?? ''))['EvictionRequestUnanswered'] === 1);
-    assert.equal((await countsOf(api, two?.metadata.uid ?? ''))['EvictionRequestUnanswered'], undefined);
+    await until(
+      'the event',
+      async () => (await countsOf(api, one?.metadata.uid ?? ''))['EvictionRequestUnanswered'] === 1,
+    );
+    assert.equal(
+      (await countsOf(api, two?.metadata.uid ?? ''))['EvictionRequestUnanswered'],
+      undefined,
+    );
     await remove(api, maintenancePath('silent-2'));
   });
 
@@ -128,7 +182,9 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
     await withPods('moves', 'moved');
     await create(api, maintenance('moves', drain));
     await until('its words', async () =>
-      /^responder mover\.example\/m is evicting it .*: moving, 40 %$/.test(await blockerOf('moves', 'EvictionResponder')),
+      /^responder mover\.example\/m is evicting it .*: moving, 40 %$/.test(
+        await blockerOf('moves', 'EvictionResponder'),
+      ),
     );
     await api.delete(`/api/v1/namespaces/${shop}/pods/moved`);
     await untilMaintenance(api, 'moves', 'Drained');
@@ -151,9 +207,14 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
       ),
     );
     const lifted = Date.now();
-    await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/left`, { spec: { minAvailable: 0 } });
+    await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/left`, {
+      spec: { minAvailable: 0 },
+    });
     await untilMaintenance(api, 'hands-over', 'Drained');
-    assert.ok(Date.now() - lifted < 10_000, 'the default responder would have tried again 20 s after its last attempt');
+    assert.ok(
+      Date.now() - lifted < 10_000,
+      'the default responder would have tried again 20 s after its last attempt',
+    );
     assert.deepEqual(
       (await podCalls(harness, mark, [shop])).filter(call => call.endsWith(' 201')),
       ['evict left 201'],
@@ -183,7 +244,9 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
     await blockerOf('killed', 'EvictionResponder');
     await operator.running.signal('SIGKILL');
     await restart();
-    await until('it to have been looked at', async () => (await blockerOf('killed', 'EvictionResponder')).includes('moving'));
+    await until('it to have been looked at', async () =>
+      (await blockerOf('killed', 'EvictionResponder')).includes('moving'),
+    );
     assert.deepEqual(await writesOf(mark), ['create 201']);
     await operator.running.signal('SIGKILL');
     await api.delete(`/api/v1/namespaces/${shop}/pods/kept`);

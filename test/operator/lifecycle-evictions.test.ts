@@ -19,8 +19,9 @@ import {
 } from './harness/look.ts';
 
 /**
- * Evictions that somebody else has requested (KEP-4563), on an API server that serves and guards them. No released Kubernetes has the
- * controllers: what they would write is written here, and the API server checks every word of it.
+ * Evictions that somebody else has requested (KEP-4563), on an API server that serves and guards
+ * them. No released Kubernetes has the controllers: what they would write is written here, and the
+ * API server checks every word of it.
  */
 
 const started = hasLifecycle
@@ -31,7 +32,9 @@ const harness = started as OperatorHarness;
 
 const mover = 'mover.example/m';
 const evictor = 'imperative-eviction.k8s.io/evictor';
-const now = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
+function now(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`;
+}
 
 describe('a pod that somebody else evicts', { skip, timeout: 120_000 }, () => {
   const { api } = harness;
@@ -49,7 +52,9 @@ describe('a pod that somebody else evicts', { skip, timeout: 120_000 }, () => {
     const evictionResponders = [{ name: mover, priority: 10_000 }];
     await create(api, podAt(name, name, { namespace: 'moved', spec: { evictionResponders } }));
     await untilPods(api, name, 1);
-    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>(`/api/v1/namespaces/moved/pods/${name}`);
+    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>(
+      `/api/v1/namespaces/moved/pods/${name}`,
+    );
     await api.post(evictions, {
       apiVersion: 'lifecycle.k8s.io/v1alpha1',
       kind: 'Eviction',
@@ -80,29 +85,64 @@ describe('a pod that somebody else evicts', { skip, timeout: 120_000 }, () => {
     await respondedTo('moves');
     const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance('moves', { drain: { force: true } }));
-    const waits = await untilMaintenance(api, 'moves', 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder');
-    assert.match(waits.blockers?.[0]?.message ?? '', /^responder mover\.example\/m is evicting it \(since .*\)$/);
+    const waits = await untilMaintenance(
+      api,
+      'moves',
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder',
+    );
+    assert.match(
+      waits.blockers?.[0]?.message ?? '',
+      /^responder mover\.example\/m is evicting it \(since .*\)$/,
+    );
     await says('moves', { heartbeatTime: now(), message: 'migrating, 40 %' }, 'Active', 'Inactive');
-    await untilMaintenance(api, 'moves', 'Draining', ({ blockers }) => blockers?.[0]?.message.includes(': migrating, 40 %') === true);
-    assert.deepEqual(await podCalls(harness, mark, ['moved']), [], 'no call goes past the responder');
+    await untilMaintenance(
+      api,
+      'moves',
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.message.includes(': migrating, 40 %') === true,
+    );
+    assert.deepEqual(
+      await podCalls(harness, mark, ['moved']),
+      [],
+      'no call goes past the responder',
+    );
     const last = { heartbeatTime: now(), message: 'handed over', completionTime: now() };
     await says('moves', last, 'Active', 'Inactive');
     await says('moves', last, 'Completed', 'Active');
     await untilMaintenance(api, 'moves', 'Drained');
-    assert.equal((await podCalls(harness, mark, ['moved'])).length, 1, 'it is evicted by Drydock: the default responder would do no more');
+    assert.equal(
+      (await podCalls(harness, mark, ['moved'])).length,
+      1,
+      'it is evicted by Drydock: the default responder would do no more',
+    );
     await remove(api, maintenancePath('moves'));
   });
 
   test('a rung of the ladder goes past it, and says so', async () => {
     await respondedTo('late');
-    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>('/api/v1/namespaces/moved/pods/late');
-    await create(api, maintenance('late', { drain: { force: true, ladder: [{ afterSeconds: 3, action: 'Delete' }] } }));
-    await untilMaintenance(api, 'late', 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder');
+    const { metadata } = await api.get<{ readonly metadata: { readonly uid: string } }>(
+      '/api/v1/namespaces/moved/pods/late',
+    );
+    await create(
+      api,
+      maintenance('late', {
+        drain: { force: true, ladder: [{ afterSeconds: 3, action: 'Delete' }] },
+      }),
+    );
+    await untilMaintenance(
+      api,
+      'late',
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder',
+    );
     assert.deepEqual(await namesOn(api, 'late'), ['late']);
     await untilMaintenance(api, 'late', 'Drained');
     await until('the event', async () =>
       (await eventsOf(api, metadata.uid, 'moved')).some(
-        ({ reason, message }) => reason === 'DeletedPastDeadline' && message.includes('; the responder mover.example/m is overruled'),
+        ({ reason, message }) =>
+          reason === 'DeletedPastDeadline' &&
+          message.includes('; the responder mover.example/m is overruled'),
       ),
     );
     await remove(api, maintenancePath('late'));

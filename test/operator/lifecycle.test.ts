@@ -2,11 +2,23 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { tally } from '../control-plane/audit.ts';
-import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
+import {
+  budgetAllows,
+  create,
+  getNode,
+  podsOn,
+  podsReady,
+} from '../control-plane/objects/cluster.ts';
 import { budget, deployment, namespace } from '../control-plane/objects/manifests.ts';
 import type { Metadata } from '../control-plane/objects/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import {
+  drydock,
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from './harness/harness.ts';
 import {
   countsOf,
   editNode,
@@ -40,7 +52,10 @@ import {
   withMetadata,
 } from './harness/look.ts';
 
-/** The life of the operator's process: its start, its end, its death, and what it finds when it comes back. One test after the other. */
+/**
+ * The life of the operator's process: its start, its end, its death, and what it finds when it
+ * comes back. One test after the other.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -58,19 +73,36 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     operator = await harness.startOperator({ flags: ['--node-lease-duration-seconds=8'] });
     return code;
   };
-  const uidOf = async (path: string): Promise<{ readonly uid: string; readonly resourceVersion: string }> =>
+  const uidOf = async (
+    path: string,
+  ): Promise<{ readonly uid: string; readonly resourceVersion: string }> =>
     (await api.get<{ readonly metadata: Metadata }>(path)).metadata;
 
   after(() => harness.stop());
 
-  /** An object and a node as the operator before left them: no record of what was there, no mark of whose it is. */
+  /**
+   * An object and a node as the operator before left them: no record of what was there, no mark of
+   * whose it is.
+   */
   const leftBehind = async (name: string): Promise<object> => {
     const face = await makeNode(api, name);
     await create(api, withMetadata(seed(name), { finalizers: [finalizer] }));
-    const status = { phase: 'Succeeded', drainProgress: 100, evictionPods: 3, totalpods: 5, lastUpdate: '2026-01-02T03:04:05Z' };
+    const status = {
+      phase: 'Succeeded',
+      drainProgress: 100,
+      evictionPods: 3,
+      totalpods: 5,
+      lastUpdate: '2026-01-02T03:04:05Z',
+    };
     await api.patch(`${seedPath(name)}/status`, { status });
-    const taints = ['node.kubernetes.io/unschedulable', 'medik8s.io/drain'].map(key => ({ key, effect: 'NoSchedule' }));
-    await editNode(api, name, { metadata: { labels: { [excludeLabel]: 'true' } }, spec: { unschedulable: true, taints } });
+    const taints = ['node.kubernetes.io/unschedulable', 'medik8s.io/drain'].map(key => ({
+      key,
+      effect: 'NoSchedule',
+    }));
+    await editNode(api, name, {
+      metadata: { labels: { [excludeLabel]: 'true' } },
+      spec: { unschedulable: true, taints },
+    });
     await takeLease(api, name, 'node-maintenance');
     return face;
   };
@@ -97,14 +129,25 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.equal(status?.phase, 'Succeeded');
     assert.equal(isHeld(await getNode(api, 'alive')), true);
     const { metadata, spec } = await leaseOf(api, 'alive');
-    assert.deepEqual([metadata.uid, spec.acquireTime, spec.leaseTransitions], [lease.metadata.uid, lease.spec.acquireTime, 1]);
-    assert.equal((await nodePatches(harness, mark, 'alive')).filter(({ subresource }) => subresource === '').length, 1);
+    assert.deepEqual(
+      [metadata.uid, spec.acquireTime, spec.leaseTransitions],
+      [lease.metadata.uid, lease.spec.acquireTime, 1],
+    );
+    assert.equal(
+      (await nodePatches(harness, mark, 'alive')).filter(({ subresource }) => subresource === '')
+        .length,
+      1,
+    );
     const { uid } = await uidOf(seedPath('alive'));
     await remove(api, seedPath('alive'));
     await untilFace(api, 'alive', faces.alive);
     assert.equal(await hasLease(api, 'alive'), false);
     await untilEvent(api, uid, 'RemovedMaintenance');
-    assert.deepEqual(await countsOf(api, uid), { RemovedMaintenance: 1 }, 'it has begun and succeeded before');
+    assert.deepEqual(
+      await countsOf(api, uid),
+      { RemovedMaintenance: 1 },
+      'it has begun and succeeded before',
+    );
   });
 
   test('ends a drain on its own when a pod has been terminating for as long as it may', async () => {
@@ -114,12 +157,22 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await create(
       api,
       namespace(name),
-      podAt(name, 'zombie', { namespace: name, annotations: { 'drydock.test/never-gone': 'true' }, spec }),
+      podAt(name, 'zombie', {
+        namespace: name,
+        annotations: { 'drydock.test/never-gone': 'true' },
+        spec,
+      }),
     );
     await untilPods(api, name, 1);
     await create(api, maintenance(name, { drain: { skipWaitForDeleteTimeoutSeconds: 13 } }));
-    await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'Terminating');
-    const drained = async (): Promise<boolean> => (await api.get<Maintenance>(maintenancePath(name))).status?.phase === 'Drained';
+    await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.cause === 'Terminating',
+    );
+    const drained = async (): Promise<boolean> =>
+      (await api.get<Maintenance>(maintenancePath(name))).status?.phase === 'Drained';
     await until('the drain to be over although the pod is there', drained, { deadlineMs: 22_000 });
     assert.deepEqual(await namesOn(api, name), ['zombie']);
     await killPod(api, name, 'zombie');
@@ -136,17 +189,30 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.equal(first.spec.leaseDurationSeconds, 8);
     const { resourceVersion } = await uidOf(seedPath(name));
     const later = async (before: Lease): Promise<Lease> => {
-      await until('the lease to be renewed', async () => (await leaseOf(api, name)).spec.renewTime !== before.spec.renewTime);
+      await until(
+        'the lease to be renewed',
+        async () => (await leaseOf(api, name)).spec.renewTime !== before.spec.renewTime,
+      );
       return leaseOf(api, name);
     };
     const second = await later(first);
     const third = await later(second);
     for (const [before, after] of [[first, second] as const, [second, third] as const]) {
       const [was = '', is = ''] = [before.spec.renewTime, after.spec.renewTime];
-      assert.ok(Date.parse(is) > Date.parse(was) && Date.parse(is) < Date.parse(was) + 8000, `${is} comes in time after ${was}`);
-      assert.deepEqual({ ...after.spec, renewTime: undefined }, { ...before.spec, renewTime: undefined });
+      assert.ok(
+        Date.parse(is) > Date.parse(was) && Date.parse(is) < Date.parse(was) + 8000,
+        `${is} comes in time after ${was}`,
+      );
+      assert.deepEqual(
+        { ...after.spec, renewTime: undefined },
+        { ...before.spec, renewTime: undefined },
+      );
     }
-    assert.equal((await uidOf(seedPath(name))).resourceVersion, resourceVersion, 'nothing was written to the object for it');
+    assert.equal(
+      (await uidOf(seedPath(name))).resourceVersion,
+      resourceVersion,
+      'nothing was written to the object for it',
+    );
     await remove(api, seedPath(name));
   });
 
@@ -172,14 +238,22 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await remove(api, seedPath(name));
     await untilFace(api, name, face);
     await untilEvent(api, uid, 'RemovedMaintenance');
-    assert.deepEqual(await countsOf(api, uid), { BeginMaintenance: 1, SucceedMaintenance: 1, RemovedMaintenance: 1 });
+    assert.deepEqual(await countsOf(api, uid), {
+      BeginMaintenance: 1,
+      SucceedMaintenance: 1,
+      RemovedMaintenance: 1,
+    });
     await remove(api, seedPath('kept-other'));
   });
 
   test('goes on where it was when it is killed in mid-drain, and counts on', async () => {
     const name = 'killed';
     await makeNode(api, name);
-    await create(api, namespace(name), deployment('web', { namespace: name, onNodes: [name], replicas: 3 }));
+    await create(
+      api,
+      namespace(name),
+      deployment('web', { namespace: name, onNodes: [name], replicas: 3 }),
+    );
     await create(api, budget('web', { namespace: name, maxUnavailable: 1 }));
     await podsReady(api, name, 3);
     await budgetAllows(api, name, 'web', 1);
@@ -189,25 +263,42 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await untilSeed(api, name, 'Running', ({ drainProgress }) => drainProgress === 33);
     const { status: before } = await api.get<Maintenance>(maintenancePath(name));
     assert.notEqual(await restart('SIGKILL'), 0);
-    await api.patch(`/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 3 } });
+    await api.patch(`/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/web`, {
+      spec: { maxUnavailable: 3 },
+    });
     const done = await untilMaintenance(api, name, 'Drained');
-    assert.deepEqual({ ...done.pods, total: undefined }, { toEvict: 3, gone: 3, waiting: 0, total: undefined });
+    assert.deepEqual(
+      { ...done.pods, total: undefined },
+      { toEvict: 3, gone: 3, waiting: 0, total: undefined },
+    );
     assert.equal(done.startTime, before?.startTime);
     const status = await untilSeed(api, name, 'Succeeded');
     assert.deepEqual([status.evictionPods, status.drainProgress], [3, 100]);
-    assert.equal((await podCalls(harness, mark, [name])).filter(call => call.endsWith(' 201')).length, 3);
+    assert.equal(
+      (await podCalls(harness, mark, [name])).filter(call => call.endsWith(' 201')).length,
+      3,
+    );
     assert.equal((await podsOn(api, name)).length, 0);
     const { uid } = await uidOf(seedPath(name));
     await remove(api, seedPath(name));
     await remove(api, maintenancePath(name));
     await untilEvent(api, uid, 'RemovedMaintenance');
-    assert.deepEqual(await countsOf(api, uid), { BeginMaintenance: 1, SucceedMaintenance: 1, RemovedMaintenance: 1 });
+    assert.deepEqual(await countsOf(api, uid), {
+      BeginMaintenance: 1,
+      SucceedMaintenance: 1,
+      RemovedMaintenance: 1,
+    });
   });
 
   test('says that it is well and ready, and counts what it does', async () => {
     const name = 'counted';
     await makeNode(api, name);
-    await create(api, namespace(name), podAt(name, 'one', { namespace: name }), podAt(name, 'two', { namespace: name }));
+    await create(
+      api,
+      namespace(name),
+      podAt(name, 'one', { namespace: name }),
+      podAt(name, 'two', { namespace: name }),
+    );
     await untilPods(api, name, 2);
     const series = async (name: string): Promise<number> => {
       const text = await (await fetch(operator.metrics)).text();
@@ -230,7 +321,9 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
         await series('drydock_unsynced_collections'),
       ];
       const isRight = drained === 1 && held === 1 && leads === 1 && unsynced === 0;
-      return isRight ? { done: undefined } : { yet: JSON.stringify({ drained, held, leads, unsynced }) };
+      return isRight
+        ? { done: undefined }
+        : { yet: JSON.stringify({ drained, held, leads, unsynced }) };
     });
     assert.ok((await series('drydock_writes_total{store="nodes",result="stored"}')) > 0);
     for (const page of ['healthz', 'readyz']) {
@@ -244,14 +337,28 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
 
   test('ends with 2 and one line that names the flag when it is called wrongly', async () => {
     const wrong = [
-      ['--metrics-bind-address=nonsense', /invalid value "nonsense" for --metrics-bind-address: expected host:port/],
-      ['--leader-elect=perhaps', /invalid value "perhaps" for --leader-elect: expected true or false/],
-      ['--node-lease-duration-seconds=2', /invalid value "2" for --node-lease-duration-seconds: expected a whole number/],
+      [
+        '--metrics-bind-address=nonsense',
+        /invalid value "nonsense" for --metrics-bind-address: expected host:port/,
+      ],
+      [
+        '--leader-elect=perhaps',
+        /invalid value "perhaps" for --leader-elect: expected true or false/,
+      ],
+      [
+        '--node-lease-duration-seconds=2',
+        /invalid value "2" for --node-lease-duration-seconds: expected a whole number/,
+      ],
       ['--zap-log-level=loud', /invalid value "loud" for --zap-log-level: expected debug/],
       ['--kubeconfig=/there/is/none', /\/there\/is\/none/],
     ] as const;
     for (const [flag, text] of wrong) {
-      const { code, stdout, stderr } = await drydock(['operator', '--kubeconfig', harness.controlPlane.kubeconfig, flag]);
+      const { code, stdout, stderr } = await drydock([
+        'operator',
+        '--kubeconfig',
+        harness.controlPlane.kubeconfig,
+        flag,
+      ]);
       assert.deepEqual([code, stdout], [2, ''], `${flag}: ${stderr}`);
       assert.match(stderr, text);
       assert.match(stderr, /^drydock: [^\n]*\n$/, 'one line');
@@ -263,14 +370,26 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
 
   test('acts alone among several, hands over when it is stopped, and is replaced when it is killed', async () => {
     await operator.running.stop();
-    const flags = ['--leader-elect', '--leader-election-namespace', 'drydock-system', '--node-lease-duration-seconds=8'];
-    const leaderPath = '/apis/coordination.k8s.io/v1/namespaces/drydock-system/leases/135b1886.medik8s.io';
-    const holder = async (): Promise<string> => (await api.get<Lease>(leaderPath)).spec.holderIdentity ?? '';
-    const leads = async ({ metrics }: OperatorProcess): Promise<boolean> => /^drydock_leader 1$/m.test(await (await fetch(metrics)).text());
+    const flags = [
+      '--leader-elect',
+      '--leader-election-namespace',
+      'drydock-system',
+      '--node-lease-duration-seconds=8',
+    ];
+    const leaderPath =
+      '/apis/coordination.k8s.io/v1/namespaces/drydock-system/leases/135b1886.medik8s.io';
+    const holder = async (): Promise<string> =>
+      (await api.get<Lease>(leaderPath)).spec.holderIdentity ?? '';
+    const leads = async ({ metrics }: OperatorProcess): Promise<boolean> =>
+      /^drydock_leader 1$/m.test(await (await fetch(metrics)).text());
     /** Everything that a user has changed since the mark, beside the lease of the leader. */
     const changes = async (mark: number, user: string): Promise<readonly string[]> =>
       (await harness.controlPlane.audit.since(mark, user))
-        .filter(({ verb, path }) => !['get', 'list', 'watch'].includes(verb) && !path.includes('/namespaces/drydock-system/leases'))
+        .filter(
+          ({ verb, path }) =>
+            !['get', 'list', 'watch'].includes(verb) &&
+            !path.includes('/namespaces/drydock-system/leases'),
+        )
         .map(({ verb, path }) => `${verb} ${path}`);
     const serve = async (name: string): Promise<void> => {
       await makeNode(api, name);
@@ -295,7 +414,10 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.notEqual(await holder(), before, 'it has given the lease back before it ended');
     await until('the second one to lead', () => leads(second));
     await serve('led-2');
-    assert.deepEqual(await changes(handed, 'drydock').then(all => all.filter(change => change.includes('led-2'))), []);
+    assert.deepEqual(
+      await changes(handed, 'drydock').then(all => all.filter(change => change.includes('led-2'))),
+      [],
+    );
     assert.notDeepEqual(await changes(handed, 'second'), []);
 
     const third = await harness.startOperator({ flags });
@@ -304,7 +426,11 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await second.running.ended;
     await until('the third one to lead', () => leads(third), { deadlineMs: 60_000 });
     await serve('led-3');
-    assert.deepEqual(await nodePatches(harness, killed, 'led-1'), [], 'nobody lost its hold on the way');
+    assert.deepEqual(
+      await nodePatches(harness, killed, 'led-1'),
+      [],
+      'nobody lost its hold on the way',
+    );
     for (const name of ['led-1', 'led-2', 'led-3']) await remove(api, seedPath(name));
     const log = readFileSync(third.running.logFile, 'utf8');
     assert.match(log, /"msg":"leading"/);

@@ -13,34 +13,52 @@ const started = await startHarness({ roles: ['machine-api'] });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
-const mms = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
+const mms =
+  '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
 
-const specOf = (node: string): MachineMaintenanceSpec => ({
-  maintenancescheduled: false,
-  machineid: node,
-  machinelink: node,
-  machineRef: { apiVersion: 'v1', kind: 'Node', name: node },
-  strategy: 'Drain',
-});
+function specOf(node: string): MachineMaintenanceSpec {
+  return {
+    maintenancescheduled: false,
+    machineid: node,
+    machinelink: node,
+    machineRef: { apiVersion: 'v1', kind: 'Node', name: node },
+    strategy: 'Drain',
+  };
+}
 
 describe('MachineMaintenances and windows', { skip, timeout: 120_000 }, () => {
   const { api } = harness;
   before(() => harness.startOperator());
   after(() => harness.stop());
 
-  const untilStatus = (name: string, isWanted: (status: MachineMaintenanceStatus) => boolean): Promise<MachineMaintenanceStatus> =>
+  const untilStatus = (
+    name: string,
+    isWanted: (status: MachineMaintenanceStatus) => boolean,
+  ): Promise<MachineMaintenanceStatus> =>
     waitFor(`MachineMaintenance ${name}`, async () => {
-      const { status } = await api.get<{ readonly status?: MachineMaintenanceStatus }>(`${mms}/${name}`);
-      return status !== undefined && isWanted(status) ? { done: status } : { yet: JSON.stringify(status) };
+      const { status } = await api.get<{ readonly status?: MachineMaintenanceStatus }>(
+        `${mms}/${name}`,
+      );
+      return status !== undefined && isWanted(status)
+        ? { done: status }
+        : { yet: JSON.stringify(status) };
     });
 
   test('those that are applied right after their windows begin in no other moment', async () => {
     const names = Array.from({ length: 10 }, (_, index) => `m-beside-${index}`);
-    await Promise.all(names.map(name => makeNode(api, name, { labels: { 'kubernetes.io/hostname': name } })));
+    await Promise.all(
+      names.map(name => makeNode(api, name, { labels: { 'kubernetes.io/hostname': name } })),
+    );
     const from = inSeconds(3600);
     await Promise.all(
       names.map(async name => {
-        await create(api, windowOf(name, name, { openings: [{ from, to: inSeconds(7200) }], expectedDuration: '5m' }));
+        await create(
+          api,
+          windowOf(name, name, {
+            openings: [{ from, to: inSeconds(7200) }],
+            expectedDuration: '5m',
+          }),
+        );
         await api.post(mms, {
           apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
           kind: 'MachineMaintenance',
@@ -50,13 +68,19 @@ describe('MachineMaintenances and windows', { skip, timeout: 120_000 }, () => {
       }),
     );
     for (const name of names) {
-      const { message = '', phase } = await untilStatus(name, status => status.scheduledTime !== undefined);
+      const { message = '', phase } = await untilStatus(
+        name,
+        status => status.scheduledTime !== undefined,
+      );
       assert.equal(phase, 'Scheduled', message);
       assert.ok(message.includes(name), message);
       assert.equal(isHeld(await getNode(api, name), ourTaints), false, name);
     }
     // Nothing else keeps it: without the window it begins.
     await api.delete(`${windows}/m-beside-0`);
-    await untilStatus('m-beside-0', ({ phase }) => phase === 'Drained' || phase === 'Draining' || phase === 'Succeeded');
+    await untilStatus(
+      'm-beside-0',
+      ({ phase }) => phase === 'Drained' || phase === 'Draining' || phase === 'Succeeded',
+    );
   });
 });

@@ -1,8 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { lacking } from '@drydock/apimachinery';
-import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } from '../control-plane/objects/cluster.ts';
-import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/objects/manifests.ts';
+import {
+  budgetAllows,
+  create,
+  failureIn,
+  getNode,
+  pods,
+  podsOn,
+  podsReady,
+} from '../control-plane/objects/cluster.ts';
+import {
+  budget,
+  daemonSet,
+  deployment,
+  job,
+  namespace,
+  pod,
+} from '../control-plane/objects/manifests.ts';
 import type { Condition, Metadata } from '../control-plane/objects/objects.ts';
 import { wantedRelease } from '../control-plane/releases.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
@@ -34,7 +49,10 @@ import {
   untilPods,
 } from './harness/look.ts';
 
-/** drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test has nodes and namespaces of its own. */
+/**
+ * drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test
+ * has nodes and namespaces of its own.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -47,14 +65,18 @@ type TerminatingPod = {
 
 describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   const { api } = harness;
-  const edit = (name: string, spec: object): Promise<unknown> => api.patch(maintenancePath(name), { spec });
-  const budgetPath = (name: string, of = name): string => `/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/${of}`;
+  const edit = (name: string, spec: object): Promise<unknown> =>
+    api.patch(maintenancePath(name), { spec });
+  const budgetPath = (name: string, of = name): string =>
+    `/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/${of}`;
 
   /** What the node's conditions of a maintenance say, the other ones left out. */
   const words = async (name: string): Promise<Readonly<Record<string, string>>> => {
     const ours = ['DrainInProgress', 'Drained', 'MaintenanceInProgress', 'MaintenancePlanned'];
     const found = (await getNode(api, name)).status.conditions ?? [];
-    return Object.fromEntries(found.filter(({ type }) => ours.includes(type)).map(({ type, status }) => [type, status]));
+    return Object.fromEntries(
+      found.filter(({ type }) => ours.includes(type)).map(({ type, status }) => [type, status]),
+    );
   };
   const untilWords = (name: string, wanted: Readonly<Record<string, string>>): Promise<void> =>
     waitFor(`node ${name} to say ${JSON.stringify(wanted)}`, async () => {
@@ -65,7 +87,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     });
 
   /** A node with one pod that its budget never lets go. */
-  const guarded = async (name: string, annotations: Readonly<Record<string, string>> = {}): Promise<object> => {
+  const guarded = async (
+    name: string,
+    annotations: Readonly<Record<string, string>> = {},
+  ): Promise<object> => {
     const face = await makeNode(api, name);
     await create(api, namespace(name), podAt(name, 'precious', { namespace: name, annotations }));
     await create(api, budget('precious', { namespace: name, minAvailable: 1 }));
@@ -73,7 +98,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await budgetAllows(api, name, 'precious', 0);
     return face;
   };
-  const loosen = (name: string): Promise<unknown> => api.patch(budgetPath(name, 'precious'), { spec: { minAvailable: 0 } });
+  const loosen = (name: string): Promise<unknown> =>
+    api.patch(budgetPath(name, 'precious'), { spec: { minAvailable: 0 } });
 
   before(async () => {
     await harness.startOperator();
@@ -89,7 +115,9 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, maintenance(name, { stage: 'Announce', reason: 'a new disk' }));
     await untilMaintenance(api, name, 'Announced');
     await untilWords(name, { MaintenancePlanned: 'True' });
-    const planned = (await getNode(api, name)).status.conditions?.find(({ type }) => type === 'MaintenancePlanned');
+    const planned = (await getNode(api, name)).status.conditions?.find(
+      ({ type }) => type === 'MaintenancePlanned',
+    );
     assert.equal(planned?.message, `Maintenance ${name} (a new disk)`);
     const announced = await getNode(api, name);
     assert.deepEqual([announced.spec.unschedulable, announced.spec.taints], [undefined, undefined]);
@@ -106,15 +134,26 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await edit(name, { stage: 'Drain' });
     const { conditions = [] } = await untilMaintenance(api, name, 'Drained');
     await untilHeld(api, name, ourTaints);
-    await untilWords(name, { DrainInProgress: 'False', Drained: 'True', MaintenanceInProgress: 'True' });
+    await untilWords(name, {
+      DrainInProgress: 'False',
+      Drained: 'True',
+      MaintenanceInProgress: 'True',
+    });
     assert.deepEqual(
-      conditions.map(({ type, status, observedGeneration }) => `${type} ${status} ${observedGeneration}`),
+      conditions.map(
+        ({ type, status, observedGeneration }) => `${type} ${status} ${observedGeneration}`,
+      ),
       ['NodeHeld True 3', 'Drained True 3', 'Failed False 3'],
     );
     assert.deepEqual(await podCalls(harness, mark, [name]), ['evict one 201']);
 
     await edit(name, { stage: 'Announce' });
-    await untilMaintenance(api, name, 'Announced', ({ observedGeneration }) => observedGeneration === 4);
+    await untilMaintenance(
+      api,
+      name,
+      'Announced',
+      ({ observedGeneration }) => observedGeneration === 4,
+    );
     await untilWords(name, { MaintenancePlanned: 'True' });
     assert.equal((await getNode(api, name)).spec.unschedulable, undefined);
     await until('the lease to be released', async () => !(await hasLease(api, name)));
@@ -128,15 +167,26 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, maintenance(name));
     await untilWords(name, { DrainInProgress: 'True', Drained: 'False' });
     await loosen(name);
-    await untilWords(name, { DrainInProgress: 'False', Drained: 'True', MaintenanceInProgress: 'True' });
+    await untilWords(name, {
+      DrainInProgress: 'False',
+      Drained: 'True',
+      MaintenanceInProgress: 'True',
+    });
     const { metadata } = await api.get<Maintenance>(maintenancePath(name));
     await remove(api, maintenancePath(name));
     await untilFace(api, name, face);
     assert.deepEqual(await words(name), {});
     await untilEvent(api, metadata.uid, 'MaintenanceEnded');
     assert.deepEqual(
-      (await eventsOf(api, metadata.uid)).map(({ reason, count, reportingComponent }) => `${reason} ${count} ${reportingComponent}`),
-      ['MaintenanceBegun 1 drydock', 'DrainBlocked 1 drydock', 'NodeDrained 1 drydock', 'MaintenanceEnded 1 drydock'],
+      (await eventsOf(api, metadata.uid)).map(
+        ({ reason, count, reportingComponent }) => `${reason} ${count} ${reportingComponent}`,
+      ),
+      [
+        'MaintenanceBegun 1 drydock',
+        'DrainBlocked 1 drydock',
+        'NodeDrained 1 drydock',
+        'MaintenanceEnded 1 drydock',
+      ],
     );
   });
 
@@ -154,14 +204,29 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       { drain: { timeoutSeconds: 5, ladder: [{ afterSeconds: 9, action: 'Fail' }] } },
       /timeoutSeconds is a ladder with one rung/,
     );
-    await refused({ drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } }, /only valid with action Delete/);
+    await refused(
+      { drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } },
+      /only valid with action Delete/,
+    );
     await refused({ stage: 'Explode' }, /Unsupported value: "Explode"/);
     await refused({ nodeName: '' }, /nodeName/);
-    assert.equal((await api.call('PATCH', maintenancePath(name), { spec: { drain: { timeoutSeconds: 5 } } }, merge)).status, 200);
+    assert.equal(
+      (
+        await api.call(
+          'PATCH',
+          maintenancePath(name),
+          { spec: { drain: { timeoutSeconds: 5 } } },
+          merge,
+        )
+      ).status,
+      200,
+    );
     await remove(api, maintenancePath(name));
   });
 
-  test('can be picked by its fields and is shown in columns', { skip: harness.lacksKubectl }, async () => {
+  test('can be picked by its fields and is shown in columns', {
+    skip: harness.lacksKubectl,
+  }, async () => {
     const [one, other] = ['columns-1', 'columns-2'];
     await makeNode(api, one);
     await makeNode(api, other);
@@ -169,9 +234,20 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await untilMaintenance(api, one, 'Drained');
     await untilMaintenance(api, other, 'Cordoned');
     const picked = async (selector: string): Promise<string> =>
-      (await harness.controlPlane.kubectl(['get', 'mt', `--field-selector=${selector}`, '-o', 'name'])).stdout.trim();
+      (
+        await harness.controlPlane.kubectl([
+          'get',
+          'mt',
+          `--field-selector=${selector}`,
+          '-o',
+          'name',
+        ])
+      ).stdout.trim();
     const selectable = lacking(wantedRelease()).length === 0;
-    assert.equal(await picked(`spec.nodeName=${one}`), selectable ? `maintenance.drydock.dev/${one}` : '');
+    assert.equal(
+      await picked(`spec.nodeName=${one}`),
+      selectable ? `maintenance.drydock.dev/${one}` : '',
+    );
     const both = await picked(`spec.stage=Cordon,status.phase=Cordoned,spec.nodeName!=stages`);
     assert.equal(both, selectable ? `maintenance.drydock.dev/${other}` : '');
     const table = await harness.controlPlane.kubectl(['get', 'mt', one]);
@@ -185,12 +261,21 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await guarded(name);
     const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name));
-    const status = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
+    const status = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers !== undefined,
+    );
     assert.equal(status.blockerCount, 1);
     const [blocker] = status.blockers ?? [];
     assert.deepEqual(
       { cause: blocker?.cause, pod: blocker?.pod, budgets: blocker?.budgets },
-      { cause: 'BudgetNeverAllows', pod: { namespace: name, name: 'precious' }, budgets: ['never/precious'] },
+      {
+        cause: 'BudgetNeverAllows',
+        pod: { namespace: name, name: 'precious' },
+        budgets: ['never/precious'],
+      },
     );
     assert.ok(Number.isFinite(Date.parse(blocker?.since ?? '')));
     assert.match(blocker?.remedy ?? '', /kubectl -n never describe pdb precious/);
@@ -209,7 +294,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
 
     await loosen(name);
     const done = await untilMaintenance(api, name, 'Drained');
-    assert.deepEqual([done.blockers, done.blockerCount, done.progress], [undefined, undefined, 100]);
+    assert.deepEqual(
+      [done.blockers, done.blockerCount, done.progress],
+      [undefined, undefined, 100],
+    );
     assert.deepEqual(await podCalls(harness, mark, [name]), ['evict precious 201']);
     assert.ok(Date.parse(done.completionTime ?? '') >= Date.parse(done.startTime ?? ''));
     await remove(api, maintenancePath(name));
@@ -218,11 +306,19 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('does not even ask for a pod with two budgets, and names both', async () => {
     const name = 'two-budgets';
     await guarded(name);
-    await create(api, budget('second', { namespace: name, minAvailable: 0, matchLabels: { app: 'precious' } }));
+    await create(
+      api,
+      budget('second', { namespace: name, minAvailable: 0, matchLabels: { app: 'precious' } }),
+    );
     await budgetAllows(api, name, 'second', 1);
     const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name));
-    const { blockers = [] } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
+    const { blockers = [] } = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers !== undefined,
+    );
     assert.deepEqual(
       blockers.map(({ cause, budgets }) => ({ cause, budgets })),
       [{ cause: 'MultipleBudgets', budgets: ['two-budgets/precious', 'two-budgets/second'] }],
@@ -239,13 +335,26 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await makeNode(api, name);
     const there = { namespace: name };
     await create(api, namespace(name), podAt(name, 'alone', there));
-    await create(api, deployment('web', { ...there, onNodes: [name] }), deployment('data', { ...there, onNodes: [name], localData: true }));
+    await create(
+      api,
+      deployment('web', { ...there, onNodes: [name] }),
+      deployment('data', { ...there, onNodes: [name], localData: true }),
+    );
     await podsReady(api, name, 3);
     const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { force: false, deleteEmptyDirData: false } }));
-    const { blockers = [], conditions } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.length === 2);
+    const { blockers = [], conditions } = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers?.length === 2,
+    );
     assert.deepEqual(
-      blockers.map(({ cause, pod, remedy }) => [cause, pod?.name.replace(/^data-.*/, 'data'), remedy]),
+      blockers.map(({ cause, pod, remedy }) => [
+        cause,
+        pod?.name.replace(/^data-.*/, 'data'),
+        remedy,
+      ]),
       [
         ['LocalData', 'data', 'set drain.deleteEmptyDirData, or move the data'],
         ['Unmanaged', 'alone', 'set drain.force, or delete it'],
@@ -253,7 +362,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     );
     assert.equal(conditions?.find(({ type }) => type === 'Drained')?.reason, 'Blocked');
     await edit(name, { drain: { force: true } });
-    await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.length === 1 && blockers[0]?.cause === 'LocalData');
+    await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers?.length === 1 && blockers[0]?.cause === 'LocalData',
+    );
     assert.deepEqual(await podCalls(harness, mark, [name]), [], 'one refused pod stops all');
     await edit(name, { drain: { deleteEmptyDirData: true } });
     await untilMaintenance(api, name, 'Drained');
@@ -267,7 +381,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, namespace(name), daemonSet('agent', { namespace: name, onNodes: [name] }));
     await podsReady(api, name, 1);
     await create(api, maintenance(name, { drain: { ignoreDaemonSets: false } }));
-    const { blockers = [] } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
+    const { blockers = [] } = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers !== undefined,
+    );
     assert.deepEqual(
       blockers.map(({ cause, remedy }) => ({ cause, remedy })),
       [{ cause: 'DaemonSet', remedy: 'set drain.ignoreDaemonSets' }],
@@ -282,10 +401,18 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const name = 'selected';
     await makeNode(api, name);
     const there = { namespace: name };
-    await create(api, namespace(name), podAt(name, 'mine', { ...there, labels: { tier: 'web' } }), podAt(name, 'other', there));
+    await create(
+      api,
+      namespace(name),
+      podAt(name, 'mine', { ...there, labels: { tier: 'web' } }),
+      podAt(name, 'other', there),
+    );
     await untilPods(api, name, 2);
     const mark = harness.controlPlane.audit.mark();
-    await create(api, maintenance(name, { drain: { podSelector: { matchLabels: { tier: 'web' } } } }));
+    await create(
+      api,
+      maintenance(name, { drain: { podSelector: { matchLabels: { tier: 'web' } } } }),
+    );
     const { pods } = await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(pods, { total: 2, toEvict: 1, gone: 1, waiting: 0 });
     assert.deepEqual(await podCalls(harness, mark, [name]), ['evict mine 201']);
@@ -296,11 +423,20 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('empties its node in waves', async () => {
     const name = 'waves';
     await makeNode(api, name);
-    const high = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'waves-high' }, value: 1000 };
+    const high = {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: 'waves-high' },
+      value: 1000,
+    };
     await create(api, high, namespace(name), namespace('waves-b'));
     await create(
       api,
-      podAt(name, 'first-z', { namespace: name, labels: { wave: 'first' }, priorityClassName: 'waves-high' }),
+      podAt(name, 'first-z', {
+        namespace: name,
+        labels: { wave: 'first' },
+        priorityClassName: 'waves-high',
+      }),
       podAt(name, 'first-y', { namespace: 'waves-b', labels: { wave: 'first' } }),
       podAt(name, 'second', { namespace: 'waves-b', priorityClassName: 'waves-high' }),
       podAt(name, 'c-third', { namespace: name }),
@@ -309,12 +445,25 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     );
     await untilPods(api, name, 6);
     const mark = harness.controlPlane.audit.mark();
-    const waves = [{ podSelector: { matchLabels: { wave: 'first' } } }, { namespaces: ['waves-b'] }, { maxPriority: 100 }];
+    const waves = [
+      { podSelector: { matchLabels: { wave: 'first' } } },
+      { namespaces: ['waves-b'] },
+      { maxPriority: 100 },
+    ];
     await create(api, maintenance(name, { drain: { waves } }));
-    const early = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
-    assert.ok(early.blockers?.some(({ cause, pod }) => cause === 'EarlierWave' && pod?.name === 'a-last'));
+    const early = await untilMaintenance(
+      api,
+      name,
+      'Draining',
+      ({ blockers }) => blockers !== undefined,
+    );
+    assert.ok(
+      early.blockers?.some(({ cause, pod }) => cause === 'EarlierWave' && pod?.name === 'a-last'),
+    );
     await untilMaintenance(api, name, 'Drained');
-    const calls = (await podCalls(harness, mark, [name, 'waves-b'])).map(call => call.replace(/^evict (\S+) 201$/, '$1'));
+    const calls = (await podCalls(harness, mark, [name, 'waves-b'])).map(call =>
+      call.replace(/^evict (\S+) 201$/, '$1'),
+    );
     assert.deepEqual(calls.slice(0, 2).toSorted(), ['first-y', 'first-z']);
     assert.equal(calls[2], 'second');
     assert.deepEqual(calls.slice(3, 5).toSorted(), ['b-third', 'c-third']);
@@ -338,7 +487,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(
       api,
       maintenance(name, {
-        drain: { ignorePods: [{ podSelector: { matchLabels: { keep: 'yes' } } }], awaitPods: [{ ownerKinds: ['Job'] }] },
+        drain: {
+          ignorePods: [{ podSelector: { matchLabels: { keep: 'yes' } } }],
+          awaitPods: [{ ownerKinds: ['Job'] }],
+        },
       }),
     );
     const waiting = await untilMaintenance(
@@ -347,14 +499,22 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       'Draining',
       ({ blockers }) => blockers?.some(({ pod }) => pod?.name.startsWith('batch-')) === true,
     );
-    assert.equal(waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause, 'AwaitingCompletion');
-    await until('the pod that may go to be asked for', async () => (await podCalls(harness, mark, [name])).length > 0);
+    assert.equal(
+      waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause,
+      'AwaitingCompletion',
+    );
+    await until(
+      'the pod that may go to be asked for',
+      async () => (await podCalls(harness, mark, [name])).length > 0,
+    );
     assert.deepEqual(await podCalls(harness, mark, [name]), ['evict mover 201']);
     await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(await namesOn(api, name), ['left-alone']);
     // The job controller counts a little later.
     const path = `/apis/batch/v1/namespaces/${name}/jobs/batch`;
-    const jobNow = (): Promise<{ readonly status: { readonly succeeded?: number; readonly failed?: number } }> => api.get(path);
+    const jobNow = (): Promise<{
+      readonly status: { readonly succeeded?: number; readonly failed?: number };
+    }> => api.get(path);
     await until('the job to be done', async () => (await jobNow()).status.succeeded === 1);
     assert.equal((await jobNow()).status.failed, undefined, 'the job was not disturbed');
     await remove(api, maintenancePath(name));
@@ -373,7 +533,11 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('gives every pod the grace period that it names', async () => {
     const name = 'graceful';
     await makeNode(api, name);
-    await create(api, namespace(name), podAt(name, 'slow', { namespace: name, annotations: { 'drydock.test/never-gone': 'true' } }));
+    await create(
+      api,
+      namespace(name),
+      podAt(name, 'slow', { namespace: name, annotations: { 'drydock.test/never-gone': 'true' } }),
+    );
     await untilPods(api, name, 1);
     await create(api, maintenance(name, { drain: { gracePeriodSeconds: 77 } }));
     await until('the pod to be terminating', async () => {
@@ -399,7 +563,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await loosen(name);
     await api.patch(budgetPath(name, 'precious'), { metadata: { labels: { look: 'again' } } });
     await edit(name, { reason: 'look again' });
-    await untilMaintenance(api, name, 'Failed', ({ observedGeneration }) => observedGeneration === 2);
+    await untilMaintenance(
+      api,
+      name,
+      'Failed',
+      ({ observedGeneration }) => observedGeneration === 2,
+    );
     assert.deepEqual(await podCalls(harness, mark, [name]), []);
     assert.equal(isHeld(await getNode(api, name), ourTaints), true);
     assert.equal((await leaseOf(api, name)).spec.holderIdentity, 'node-maintenance');
@@ -413,7 +582,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const name = 'releasing';
     const face = await guarded(name);
     const mark = harness.controlPlane.audit.mark();
-    await create(api, maintenance(name, { drain: { ladder: [{ afterSeconds: 2, action: 'Release' }] } }));
+    await create(
+      api,
+      maintenance(name, { drain: { ladder: [{ afterSeconds: 2, action: 'Release' }] } }),
+    );
     await untilHeld(api, name, ourTaints);
     const status = await untilMaintenance(api, name, 'Failed');
     assert.equal(status.failure, 'GivenBack');
@@ -426,7 +598,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       name,
       'Failed',
       ({ observedGeneration, conditions }) =>
-        observedGeneration === 2 && conditions?.find(({ type }) => type === 'NodeHeld')?.status === 'False',
+        observedGeneration === 2 &&
+        conditions?.find(({ type }) => type === 'NodeHeld')?.status === 'False',
     );
     await untilFace(api, name, face);
     assert.deepEqual(await podCalls(harness, mark, [name]), []);
@@ -439,7 +612,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await guarded(name, { 'drydock.test/gone-after': '3s' });
     const { metadata } = await getPod<TerminatingPod>(api, name, 'precious');
     const mark = harness.controlPlane.audit.mark();
-    await create(api, maintenance(name, { drain: { ladder: [{ afterSeconds: 2, action: 'Delete', gracePeriodSeconds: 5 }] } }));
+    await create(
+      api,
+      maintenance(name, {
+        drain: { ladder: [{ afterSeconds: 2, action: 'Delete', gracePeriodSeconds: 5 }] },
+      }),
+    );
     const condition = await waitFor('the pod to be terminating', async () => {
       const found = await getPod<TerminatingPod>(api, name, 'precious');
       if (found.metadata.deletionTimestamp === undefined) return { yet: 'it is not' };
@@ -449,7 +627,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.deepEqual([condition?.status, condition?.reason], ['True', 'DrydockDeadline']);
     await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(await podCalls(harness, mark, [name]), ['delete precious 200']);
-    assert.equal((await untilEvent(api, metadata.uid, 'DeletedPastDeadline', name)).type, 'Warning');
+    assert.equal(
+      (await untilEvent(api, metadata.uid, 'DeletedPastDeadline', name)).type,
+      'Warning',
+    );
     await remove(api, maintenancePath(name));
   });
 
@@ -459,7 +640,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const mounting = (claim: string): { readonly spec: Readonly<Record<string, unknown>> } => ({
       spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }] },
     });
-    await create(api, namespace(name), ...storage(name, 'volume-leaves'), ...storage(name, 'volume-stays'));
+    await create(
+      api,
+      namespace(name),
+      ...storage(name, 'volume-leaves'),
+      ...storage(name, 'volume-stays'),
+    );
     await create(
       api,
       podAt(name, 'leaves', { namespace: name, ...mounting('volume-leaves') }),
@@ -485,7 +671,12 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('that shall not wait for volumes does not', async () => {
     const name = 'volumes-off';
     await makeNode(api, name);
-    await create(api, namespace(name), ...storage(name, 'volume-off'), attachment('volume-off', name));
+    await create(
+      api,
+      namespace(name),
+      ...storage(name, 'volume-off'),
+      attachment('volume-off', name),
+    );
     await create(api, maintenance(name, { drain: { waitForVolumeDetach: false } }));
     await untilMaintenance(api, name, 'Drained');
     await edit(name, { drain: { waitForVolumeDetach: true } });
@@ -502,7 +693,9 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await waitFor('the scheduler to say no', async () => {
       const [found] = await pods(api, name);
       const scheduled = found?.status.conditions?.find(({ type }) => type === 'PodScheduled');
-      return scheduled?.status === 'False' ? { done: undefined } : { yet: JSON.stringify(scheduled) };
+      return scheduled?.status === 'False'
+        ? { done: undefined }
+        : { yet: JSON.stringify(scheduled) };
     });
     await remove(api, maintenancePath(name));
     await untilNames(api, name, ['hopeful']);
@@ -521,14 +714,22 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.match(all.stdout, /shown\s+Maintenance\s+shown\s+Draining\s+0\/1\s+\S+Z\s+new memory/);
     assert.match(all.stdout, /shown-cordoned\s+-\s+-\s+Cordoned by somebody else/);
 
-    type Shown = { readonly node: string; readonly phase: string; readonly blockers: readonly { readonly cause: string }[] };
+    type Shown = {
+      readonly node: string;
+      readonly phase: string;
+      readonly blockers: readonly { readonly cause: string }[];
+    };
     const json = await harness.drydock('status', name, '-o', 'json');
     const { maintenances: found, cordonedByOthers } = JSON.parse(json.stdout) as {
       readonly maintenances: readonly Shown[];
       readonly cordonedByOthers: readonly string[];
     };
     assert.deepEqual(
-      found.map(({ node, phase, blockers }) => ({ node, phase, causes: blockers.map(({ cause }) => cause) })),
+      found.map(({ node, phase, blockers }) => ({
+        node,
+        phase,
+        causes: blockers.map(({ cause }) => cause),
+      })),
       [{ node: name, phase: 'Draining', causes: ['BudgetNeverAllows'] }],
     );
     assert.deepEqual(cordonedByOthers, []);

@@ -5,7 +5,12 @@ import { defaultNamespace, manifests } from '@drydock/cli/install';
 import { create, getNode, nodePath } from '../control-plane/objects/cluster.ts';
 import type { Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from './harness/harness.ts';
 import {
   maintenance,
   maintenancePath,
@@ -21,35 +26,59 @@ import {
 } from './harness/look.ts';
 
 /**
- * Roles of an older version: each right to read or to write that the shipped roles give is taken away in turn. What needs it stops and says so, all else goes on, the operator stays
- * ready, and what has stopped goes on within seconds of the right being back.
+ * Roles of an older version: each right to read or to write that the shipped roles give is taken
+ * away in turn. What needs it stops and says so, all else goes on, the operator stays ready, and
+ * what has stopped goes on within seconds of the right being back.
  */
 
 const started = await startHarness();
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
-type Rule = { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] };
-type Role = { readonly kind: string; readonly metadata: { readonly name: string }; readonly rules: readonly Rule[] };
+type Rule = {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+};
+type Role = {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules: readonly Rule[];
+};
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
 const shipped = (
-  manifests({ parts: new Set(['rbac']), groups: [], namespace: defaultNamespace }) as readonly unknown[] as readonly Role[]
+  manifests({
+    parts: new Set(['rbac']),
+    groups: [],
+    namespace: defaultNamespace,
+  }) as readonly unknown[] as readonly Role[]
 ).filter(({ kind }) => kind === 'ClusterRole');
 const operatorRoles = ['drydock-operator', 'drydock-announcements', 'drydock-node-leases'];
 const roles = shipped.filter(({ metadata }) => operatorRoles.includes(metadata.name));
 
-const writers = shipped.filter(({ metadata }) => ['drydock-pod-deletion', ...operatorRoles].includes(metadata.name));
+const writers = shipped.filter(({ metadata }) =>
+  ['drydock-pod-deletion', ...operatorRoles].includes(metadata.name),
+);
 
-const canList = ({ verbs }: Rule): boolean => verbs.includes('list');
+function canList({ verbs }: Rule): boolean {
+  return verbs.includes('list');
+}
 
 /** Resources of the shipped roles that are listed and watched, with the role that says so. */
 const readable = roles.flatMap(role =>
-  role.rules.filter(canList).flatMap(({ resources }) => resources.map(resource => ({ role, resource }))),
+  role.rules
+    .filter(canList)
+    .flatMap(({ resources }) => resources.map(resource => ({ role, resource }))),
 );
 
-/** What of a plain maintenance goes on without the right: all of it, or how far it comes and what it says. */
-const effects: Readonly<Record<string, { readonly phase: string; readonly says: RegExp } | 'goes on'>> = {
+/**
+ * What of a plain maintenance goes on without the right: all of it, or how far it comes and what it
+ * says.
+ */
+const effects: Readonly<
+  Record<string, { readonly phase: string; readonly says: RegExp } | 'goes on'>
+> = {
   nodes: { phase: 'Pending', says: /may not read nodes/ },
   // Nobody hears of it.
   maintenances: { phase: '', says: /^$/ },
@@ -78,19 +107,48 @@ const writing = ['create', 'update', 'patch', 'delete'];
 
 /** Resources of the shipped roles that are written, with the role that says so. */
 const writable = writers.flatMap(role =>
-  [...new Set(role.rules.filter(({ verbs }) => verbs.some(verb => writing.includes(verb))).flatMap(({ resources }) => resources))].map(
-    resource => ({ role, resource }),
-  ),
+  [
+    ...new Set(
+      role.rules
+        .filter(({ verbs }) => verbs.some(verb => writing.includes(verb)))
+        .flatMap(({ resources }) => resources),
+    ),
+  ].map(resource => ({ role, resource })),
 );
 
-/** What of a maintenance goes on without the right to write: how far it comes, and what it says of it. Of what it may not write at all, nothing is said but by `drydock check`. */
-const writes: Readonly<Record<string, { readonly phase: string; readonly says: RegExp; readonly isHeld: boolean }>> = {
-  'drydock-operator maintenances': { phase: 'Pending', says: /cannot patch resource ..?maintenances..? /, isHeld: false },
+/**
+ * What of a maintenance goes on without the right to write: how far it comes, and what it says of
+ * it. Of what it may not write at all, nothing is said but by `drydock check`.
+ */
+const writes: Readonly<
+  Record<string, { readonly phase: string; readonly says: RegExp; readonly isHeld: boolean }>
+> = {
+  'drydock-operator maintenances': {
+    phase: 'Pending',
+    says: /cannot patch resource ..?maintenances..? /,
+    isHeld: false,
+  },
   'drydock-operator maintenances/status': { phase: '', says: /^$/, isHeld: true },
-  'drydock-operator nodes': { phase: 'Pending', says: /cannot patch resource ..?nodes..? /, isHeld: false },
-  'drydock-operator nodes/status': { phase: 'Drained', says: /cannot patch resource ..?nodes\/status..? /, isHeld: true },
-  'drydock-operator pods/eviction': { phase: 'Draining', says: /cannot create resource ..?pods\/eviction..? /, isHeld: true },
-  'drydock-node-leases leases': { phase: 'Pending', says: /cannot create resource ..?leases..? /, isHeld: false },
+  'drydock-operator nodes': {
+    phase: 'Pending',
+    says: /cannot patch resource ..?nodes..? /,
+    isHeld: false,
+  },
+  'drydock-operator nodes/status': {
+    phase: 'Drained',
+    says: /cannot patch resource ..?nodes\/status..? /,
+    isHeld: true,
+  },
+  'drydock-operator pods/eviction': {
+    phase: 'Draining',
+    says: /cannot create resource ..?pods\/eviction..? /,
+    isHeld: true,
+  },
+  'drydock-node-leases leases': {
+    phase: 'Pending',
+    says: /cannot create resource ..?leases..? /,
+    isHeld: false,
+  },
 };
 
 /** A maintenance needs none of them. */
@@ -112,7 +170,9 @@ const unneeded = [
   'drydock-announcements machineeventsources/status',
 ];
 
-const isHeldNow = ({ spec }: Node): boolean => spec.unschedulable === true;
+function isHeldNow({ spec }: Node): boolean {
+  return spec.unschedulable === true;
+}
 
 describe('rights that are missing', { skip, timeout: 720_000 }, () => {
   const { api } = harness;
@@ -124,20 +184,28 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
       const resources = rule.resources.filter(one => one !== resource);
       const acting = rule.verbs.filter(verb => !['get', 'list', 'watch'].includes(verb));
       const others = resources.length === 0 ? [] : [{ ...rule, resources }];
-      return acting.length === 0 ? others : [...others, { ...rule, resources: [resource], verbs: acting }];
+      return acting.length === 0
+        ? others
+        : [...others, { ...rule, resources: [resource], verbs: acting }];
     });
     await api.patch(`${rbac}/${name}`, { rules: left });
   };
-  const withoutWriting = async ({ metadata: { name }, rules }: Role, resources: readonly string[]): Promise<void> => {
+  const withoutWriting = async (
+    { metadata: { name }, rules }: Role,
+    resources: readonly string[],
+  ): Promise<void> => {
     const left = rules.flatMap(rule =>
       rule.resources.flatMap(resource => {
-        const verbs = resources.includes(resource) ? rule.verbs.filter(verb => !writing.includes(verb)) : rule.verbs;
+        const verbs = resources.includes(resource)
+          ? rule.verbs.filter(verb => !writing.includes(verb))
+          : rule.verbs;
         return verbs.length === 0 ? [] : [{ ...rule, resources: [resource], verbs }];
       }),
     );
     await api.patch(`${rbac}/${name}`, { rules: left });
   };
-  const restore = ({ metadata: { name }, rules }: Role): Promise<unknown> => api.patch(`${rbac}/${name}`, { rules });
+  const restore = ({ metadata: { name }, rules }: Role): Promise<unknown> =>
+    api.patch(`${rbac}/${name}`, { rules });
   const readyz = async (): Promise<string> => (await fetch(`${operator?.health}/readyz`)).text();
   const statusOf = async (name: string): Promise<MaintenanceStatus> =>
     (await api.get<{ readonly status?: MaintenanceStatus }>(maintenancePath(name))).status ?? {};
@@ -146,7 +214,10 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
   after(() => harness.controlPlane.stop());
 
   test('each resource of the shipped roles has its row', () => {
-    assert.deepEqual([...new Set(readable.map(({ resource }) => resource))].sort(), [...Object.keys(effects), ...goesOn].sort());
+    assert.deepEqual(
+      [...new Set(readable.map(({ resource }) => resource))].sort(),
+      [...Object.keys(effects), ...goesOn].sort(),
+    );
   });
 
   for (const { role, resource } of readable) {
@@ -164,15 +235,22 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
           let last: MaintenanceStatus = {};
           await until(`${name} to say what is missing`, async () => {
             last = await statusOf(name);
-            return (last.phase ?? '') === effect.phase && effect.says.test(effect.phase === '' ? '' : JSON.stringify(last));
+            return (
+              (last.phase ?? '') === effect.phase &&
+              effect.says.test(effect.phase === '' ? '' : JSON.stringify(last))
+            );
           });
-          if (effect.phase !== '') assert.match((await harness.drydock('why', name)).stdout, effect.says);
+          if (effect.phase !== '')
+            assert.match((await harness.drydock('why', name)).stdout, effect.says);
         }
         assert.match(await readyz(), /^ok/);
         await restore(role);
         const back = performance.now();
         await untilMaintenance(api, name, 'Drained');
-        assert.ok(performance.now() - back < 15_000, `${Math.round(performance.now() - back)} ms after the right was back`);
+        assert.ok(
+          performance.now() - back < 15_000,
+          `${Math.round(performance.now() - back)} ms after the right was back`,
+        );
         await until('nothing to be missing', async () => (await readyz()) === 'ok\n');
         await remove(api, maintenancePath(name));
         await untilFace(api, name, face);
@@ -204,18 +282,33 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
         await create(api, maintenance(name));
         await until(`${name} to say what is missing`, async () => {
           const status = await statusOf(name);
-          return (status.phase ?? '') === phase && says.test(phase === '' ? '' : JSON.stringify(status));
+          return (
+            (status.phase ?? '') === phase && says.test(phase === '' ? '' : JSON.stringify(status))
+          );
         });
-        if (phase === '') await until('its node to be held, or not', async () => (isHeld ? isHeldNow(await getNode(api, name)) : true));
+        if (phase === '')
+          await until('its node to be held, or not', async () =>
+            isHeld ? isHeldNow(await getNode(api, name)) : true,
+          );
         else assert.match((await harness.drydock('why', name)).stdout, says);
         assert.equal(isHeldNow(await getNode(api, name)), isHeld);
-        const lacks = new RegExp(`ClusterRole ${role.metadata.name} lacks rights: .*(create|patch) ${resource}`);
+        const lacks = new RegExp(
+          `ClusterRole ${role.metadata.name} lacks rights: .*(create|patch) ${resource}`,
+        );
         assert.match((await harness.drydock('check')).stdout, lacks);
         assert.match(await readyz(), /^ok/);
         await restore(role);
         const back = performance.now();
-        await untilMaintenance(api, name, 'Drained', ({ conditions = [] }) => !conditions.some(({ reason }) => reason === 'WriteRefused'));
-        assert.ok(performance.now() - back < 15_000, `${Math.round(performance.now() - back)} ms after the right was back`);
+        await untilMaintenance(
+          api,
+          name,
+          'Drained',
+          ({ conditions = [] }) => !conditions.some(({ reason }) => reason === 'WriteRefused'),
+        );
+        assert.ok(
+          performance.now() - back < 15_000,
+          `${Math.round(performance.now() - back)} ms after the right was back`,
+        );
 
         // The same right is missing when the node is to be given back.
         await withoutWriting(role, [resource]);
@@ -236,7 +329,9 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
     const face = await makeNode(api, 'unneeded');
     await create(api, podAt('unneeded', 'unneeded-pod'));
     const missing = (role: Role): readonly string[] =>
-      unneeded.flatMap(key => (key.startsWith(`${role.metadata.name} `) ? [key.split(' ')[1] ?? ''] : []));
+      unneeded.flatMap(key =>
+        key.startsWith(`${role.metadata.name} `) ? [key.split(' ')[1] ?? ''] : [],
+      );
     for (const role of writers) await withoutWriting(role, missing(role));
     operator = await harness.startOperator();
     try {
@@ -260,7 +355,9 @@ describe('rights that are missing', { skip, timeout: 720_000 }, () => {
     await operator.running.stop();
     await without(role, 'nodemaintenances');
     operator = await harness.startOperator();
-    await until('what is missing to be told', async () => (await readyz()).includes('nodemaintenances'));
+    await until('what is missing to be told', async () =>
+      (await readyz()).includes('nodemaintenances'),
+    );
     await api.delete(seedPath('held-unseen'));
     await new Promise(resolve => setTimeout(resolve, 3000));
     assert.match(JSON.stringify(await api.get(nodePath('held-unseen'))), /"unschedulable":true/);

@@ -1,13 +1,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { OpenStack, OpenStackApi, serveOpenStack, simulatedEnvironment } from '@drydock/kube-sim/nova';
+import {
+  OpenStack,
+  OpenStackApi,
+  serveOpenStack,
+  simulatedEnvironment,
+} from '@drydock/kube-sim/nova';
 import { systemClock } from '@drydock/utils';
 import { create } from '../control-plane/objects/cluster.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
-import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './harness/look.ts';
+import {
+  maintenance,
+  maintenancePath,
+  makeNode,
+  remove,
+  untilMaintenance,
+} from './harness/look.ts';
 
-/** Nodes that are hypervisors of an OpenStack, which is simulated here; test/nova has the same on a real one. */
+/**
+ * Nodes that are hypervisors of an OpenStack, which is simulated here; test/nova has the same on a
+ * real one.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -16,7 +30,12 @@ const harness = started as OperatorHarness;
 describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
   const { api } = harness;
   const hosts = ['hyper-1', 'hyper-2', 'hyper-3'];
-  const cloud = new OpenStack({ clock: systemClock, hosts, migrationMs: () => 400, concurrency: 2 });
+  const cloud = new OpenStack({
+    clock: systemClock,
+    hosts,
+    migrationMs: () => 400,
+    concurrency: 2,
+  });
   let close: () => Promise<void>;
 
   before(async () => {
@@ -40,7 +59,12 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
       cloud.addServer({ name: `s${index}`, host: 'hyper-1', project: index % 2 === 0 ? 'a' : 'b' });
     const broken = cloud.addServer({ name: 'broken', host: 'hyper-1', vmState: 'error' });
     await create(api, maintenance('hyper-1', { reason: 'new disks' }));
-    const stuck = await untilMaintenance(api, 'hyper-1', 'Draining', ({ virtualMachines: vms }) => vms?.moved === 6 && vms.cannot === 1);
+    const stuck = await untilMaintenance(
+      api,
+      'hyper-1',
+      'Draining',
+      ({ virtualMachines: vms }) => vms?.moved === 6 && vms.cannot === 1,
+    );
     assert.deepEqual(
       stuck.blockers?.map(({ cause, server }) => `${cause} ${server?.name ?? ''}`),
       ['ServerNotMovable broken'],

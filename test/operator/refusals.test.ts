@@ -7,9 +7,20 @@ import { namespace } from '../control-plane/objects/manifests.ts';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness/harness.ts';
-import { getPod, maintenance, maintenancePath, makeNode, podAt, untilMaintenance, untilPods } from './harness/look.ts';
+import {
+  getPod,
+  maintenance,
+  maintenancePath,
+  makeNode,
+  podAt,
+  untilMaintenance,
+  untilPods,
+} from './harness/look.ts';
 
-/** Policies and webhooks of others that do not let Drydock's calls pass: who it is is told, and the drain goes on soon after it has ended. */
+/**
+ * Policies and webhooks of others that do not let Drydock's calls pass: who it is is told, and the
+ * drain goes on soon after it has ended.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -18,15 +29,27 @@ const harness = started as OperatorHarness;
 type Blocker = NonNullable<MaintenanceStatus['blockers']>[number];
 
 const registration = '/apis/admissionregistration.k8s.io/v1';
-const evictions = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] }];
+const evictions = [
+  { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] },
+];
 
-describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, timeout: 180_000 }, () => {
+describe('a drain that policies or webhooks refuse', {
+  skip,
+  concurrency: 8,
+  timeout: 180_000,
+}, () => {
   const { api } = harness;
   let hooks: Hooks;
-  const inNamespace = (name: string): object => ({ matchLabels: { 'kubernetes.io/metadata.name': name } });
+  const inNamespace = (name: string): object => ({
+    matchLabels: { 'kubernetes.io/metadata.name': name },
+  });
 
   /** A node with one pod, whose evictions this policy or webhook is asked about. */
-  const prepare = async (name: string, guard: () => Promise<void>, isGuarded: () => Promise<boolean>): Promise<void> => {
+  const prepare = async (
+    name: string,
+    guard: () => Promise<void>,
+    isGuarded: () => Promise<boolean>,
+  ): Promise<void> => {
     await makeNode(api, name);
     await create(api, namespace(name), podAt(name, 'one', { namespace: name }));
     await untilPods(api, name, 1);
@@ -37,13 +60,19 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
 
   const tried = async (name: string): Promise<string> => {
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'one' } };
-    const { status, body } = await api.call('POST', `/api/v1/namespaces/${name}/pods/one/eviction?dryRun=All`, eviction);
+    const { status, body } = await api.call(
+      'POST',
+      `/api/v1/namespaces/${name}/pods/one/eviction?dryRun=All`,
+      eviction,
+    );
     return `${status} ${JSON.stringify(body)}`;
   };
 
   const blockerOf = (name: string): Promise<Blocker> =>
     waitFor(`a blocker of ${name}`, async () => {
-      const { status } = await api.get<{ readonly status?: MaintenanceStatus }>(maintenancePath(name));
+      const { status } = await api.get<{ readonly status?: MaintenanceStatus }>(
+        maintenancePath(name),
+      );
       const [blocker] = status?.blockers ?? [];
       return blocker === undefined ? { yet: JSON.stringify(status) } : { done: blocker };
     });
@@ -63,7 +92,8 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
       spec: { policyName: name, validationActions: ['Deny'] },
     });
   };
-  const unbind = (name: string): Promise<unknown> => api.delete(`${registration}/validatingadmissionpolicybindings/${name}`);
+  const unbind = (name: string): Promise<unknown> =>
+    api.delete(`${registration}/validatingadmissionpolicybindings/${name}`);
 
   const register = (name: string, clientConfig: object): Promise<unknown> =>
     api.post(`${registration}/validatingwebhookconfigurations`, {
@@ -94,7 +124,9 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
   for (const reason of ['Invalid', 'Forbidden', 'RequestEntityTooLarge']) {
     const name = `policy-${reason.toLowerCase()}`;
     test(`by a policy with the reason ${reason}`, async () => {
-      const validations = [{ expression: 'false', message: 'month-end closing: ask #ledger-oncall', reason }];
+      const validations = [
+        { expression: 'false', message: 'month-end closing: ask #ledger-oncall', reason },
+      ];
       const matchConstraints = { resourceRules: evictions, namespaceSelector: inNamespace(name) };
       await prepare(
         name,
@@ -116,8 +148,14 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
     const name = `webhook-${code}`;
     test(`by a webhook with the code ${code}`, async () => {
       let allowed = false;
-      const status = { code, message: 'the partition has no other replica', details: { kind: 'pods', name: 'one', retryAfterSeconds: 3 } };
-      const clientConfig = hooks.at(`/${name}`, () => ({ response: allowed ? { allowed } : { allowed, status } }));
+      const status = {
+        code,
+        message: 'the partition has no other replica',
+        details: { kind: 'pods', name: 'one', retryAfterSeconds: 3 },
+      };
+      const clientConfig = hooks.at(`/${name}`, () => ({
+        response: allowed ? { allowed } : { allowed, status },
+      }));
       await prepare(
         name,
         async () => void (await register(name, clientConfig)),
@@ -126,9 +164,15 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
       const { cause, message } = await blockerOf(name);
       assert.deepEqual(
         [cause, message],
-        ['AdmissionDenied', `admission webhook "${name}.shop.example.test" denied the request: the partition has no other replica`],
+        [
+          'AdmissionDenied',
+          `admission webhook "${name}.shop.example.test" denied the request: the partition has no other replica`,
+        ],
       );
-      assert.ok((await getPod(api, name, 'one')) !== undefined, 'the pod is there, and known to be');
+      assert.ok(
+        (await getPod(api, name, 'one')) !== undefined,
+        'the pod is there, and known to be',
+      );
       assert.ok((await secondsAfter(name, async () => (allowed = true))) < 20);
     });
   }
@@ -136,7 +180,9 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
   test('by a webhook that does not answer, until it is repaired', async () => {
     const name = 'unanswered';
     const [closed = 0] = await freePorts(1);
-    const working = hooks.at(`/${name}`, () => ({ response: { allowed: true } })) as { readonly url: string };
+    const working = hooks.at(`/${name}`, () => ({ response: { allowed: true } })) as {
+      readonly url: string;
+    };
     await prepare(
       name,
       async () => void (await register(name, { ...working, url: `https://127.0.0.1:${closed}/` })),
@@ -150,7 +196,13 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
     );
     assert.match(remedy ?? '', /repair the webhook .* failurePolicy/);
     const patch = [{ op: 'replace', path: '/webhooks/0/clientConfig/url', value: working.url }];
-    const repair = () => api.call('PATCH', `${registration}/validatingwebhookconfigurations/${name}`, patch, 'application/json-patch+json');
+    const repair = () =>
+      api.call(
+        'PATCH',
+        `${registration}/validatingwebhookconfigurations/${name}`,
+        patch,
+        'application/json-patch+json',
+      );
     assert.ok((await secondsAfter(name, repair)) < 12);
   });
 
@@ -158,9 +210,18 @@ describe('a drain that policies or webhooks refuse', { skip, concurrency: 8, tim
     const name = 'uncordonable';
     await makeNode(api, name);
     await bindPolicy(name, {
-      matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }] },
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] },
+        ],
+      },
       matchConditions: [{ name: 'this-node', expression: `request.name == '${name}'` }],
-      validations: [{ expression: '!has(object.spec.taints) && !has(object.spec.unschedulable)', message: 'ask the platform team' }],
+      validations: [
+        {
+          expression: '!has(object.spec.taints) && !has(object.spec.unschedulable)',
+          message: 'ask the platform team',
+        },
+      ],
     });
     await until('cordons to be refused', async () => {
       const { status } = await api.call(

@@ -3,7 +3,12 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { create, getNode } from '../control-plane/objects/cluster.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from './harness/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -17,7 +22,10 @@ import {
   untilMaintenance,
 } from './harness/look.ts';
 
-/** etcd is restored from a backup under a running operator: its memory is of a time that has never been. */
+/**
+ * etcd is restored from a backup under a running operator: its memory is of a time that has never
+ * been.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -60,7 +68,11 @@ describe('etcd restored from a backup', { skip, timeout: 180_000 }, () => {
     }
     await untilGone(api, maintenancePath('begun'));
     assert.equal(isHeld(await getNode(api, 'begun'), ourTaints), false);
-    assert.deepEqual([operator.running.alive(), await operator.running.pid()], [true, pid], operator.running.tail());
+    assert.deepEqual(
+      [operator.running.alive(), await operator.running.pid()],
+      [true, pid],
+      operator.running.tail(),
+    );
   });
 
   test('and all goes on from there: a maintenance ends, another begins', async () => {

@@ -7,7 +7,10 @@ import { delimiter, dirname, join } from 'node:path';
 const root = join(import.meta.dirname, '..', '..');
 
 type Report = {
-  readonly diagnostics: readonly { readonly code: string; readonly labels: readonly { readonly span: { readonly line: number } }[] }[];
+  readonly diagnostics: readonly {
+    readonly code: string;
+    readonly labels: readonly { readonly span: { readonly line: number } }[];
+  }[];
 };
 
 /** A folder with a copy of the linter's configuration, in which files can be planted. */
@@ -27,10 +30,18 @@ export class LintedFolder implements Disposable {
     // The linter is a script, which looks for `node` on PATH.
     const env = { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` };
     const args = ['-c', '.oxlintrc.json', '-A', 'all', '--format', 'json', file];
-    const { stdout, stderr } = spawnSync(join(bin, 'oxlint'), args, { cwd: this.#folder, encoding: 'utf8', env });
+    const { stdout, stderr } = spawnSync(join(bin, 'oxlint'), args, {
+      cwd: this.#folder,
+      encoding: 'utf8',
+      env,
+    });
     assert.match(stdout, /^\{/, stderr);
     const { diagnostics } = JSON.parse(stdout) as Report;
-    return new Set(diagnostics.filter(({ code }) => code.includes(rule)).map(({ labels }) => labels[0]?.span.line ?? 0));
+    return new Set(
+      diagnostics
+        .filter(({ code }) => code.includes(rule))
+        .map(({ labels }) => labels[0]?.span.line ?? 0),
+    );
   }
 
   [Symbol.dispose](): void {

@@ -20,36 +20,61 @@ type Manifest = {
 
 const folders = readdirSync(join(root, 'packages')).sort();
 const manifests = new Map(
-  folders.map(name => [name, JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as Manifest]),
+  folders.map(name => [
+    name,
+    JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as Manifest,
+  ]),
 );
 
-const packageOf = (specifier: string): string =>
-  specifier
+function packageOf(specifier: string): string {
+  return specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
+}
 
-const isOfTests = (file: string): boolean => /\.test\.tsx?$/.test(file) || file.includes('/testing/');
+function isOfTests(file: string): boolean {
+  return /\.test\.tsx?$/.test(file) || file.includes('/testing/');
+}
 
 /** Files of a package, each with the packages that it imports. */
-const importsIn = (name: string): readonly { readonly file: string; readonly imported: readonly string[] }[] =>
-  globSync(`packages/${name}/{src,ui}/**/*.{ts,tsx,mjs}`, { cwd: root }).map(file => {
+function importsIn(
+  name: string,
+): readonly { readonly file: string; readonly imported: readonly string[] }[] {
+  return globSync(`packages/${name}/{src,ui}/**/*.{ts,tsx,mjs}`, { cwd: root }).map(file => {
     const text = readFileSync(join(root, file), 'utf8');
-    const found = [...text.matchAll(/^(?:(?:import|export|\})[^'\n]* from |import )'([^.'][^']*)'|\bimport\('([^.'$][^']*)'\)/gm)];
-    return { file, imported: found.map(([, one, other]) => one ?? other ?? '').filter(specifier => !specifier.startsWith('node:')) };
+    const found = [
+      ...text.matchAll(
+        /^(?:(?:import|export|\})[^'\n]* from |import )'([^.'][^']*)'|\bimport\('([^.'$][^']*)'\)/gm,
+      ),
+    ];
+    return {
+      file,
+      imported: found
+        .map(([, one, other]) => one ?? other ?? '')
+        .filter(specifier => !specifier.startsWith('node:')),
+    };
   });
+}
 
 for (const [name, manifest] of manifests) {
   test(`${name} imports what its package.json declares, by doors that are there`, () => {
     const own = new Set(Object.keys(manifest.dependencies ?? {}));
     const withTests = new Set([...own, ...Object.keys(manifest.devDependencies ?? {})]);
     const files = importsIn(name);
-    assert.ok(files.some(({ imported }) => imported.length > 0) || name === 'apimachinery', 'nothing is imported');
-    // The page is bundled when it is generated: what is in it is a dependency of nobody who runs it.
-    const allowedIn = (file: string): ReadonlySet<string> => (isOfTests(file) || file.includes('/ui/') ? withTests : own);
+    assert.ok(
+      files.some(({ imported }) => imported.length > 0) || name === 'apimachinery',
+      'nothing is imported',
+    );
+    // The page is bundled when it is generated: what is in it is a dependency of nobody who runs
+    // it.
+    const allowedIn = (file: string): ReadonlySet<string> =>
+      isOfTests(file) || file.includes('/ui/') ? withTests : own;
     assert.deepEqual(
       files.flatMap(({ file, imported }) =>
-        imported.filter(specifier => !allowedIn(file).has(packageOf(specifier))).map(specifier => `${file}: ${specifier}`),
+        imported
+          .filter(specifier => !allowedIn(file).has(packageOf(specifier)))
+          .map(specifier => `${file}: ${specifier}`),
       ),
       [],
     );
@@ -57,21 +82,34 @@ for (const [name, manifest] of manifests) {
 
   test(`${name} exports files, and has a README`, () => {
     for (const [door, file] of Object.entries(manifest.exports))
-      assert.ok(existsSync(join(root, 'packages', name, file)), `${door} of ${name} leads to ${file}, which is not there`);
-    assert.ok(existsSync(join(root, 'packages', name, 'README.md')), `packages/${name} has no README.md`);
+      assert.ok(
+        existsSync(join(root, 'packages', name, file)),
+        `${door} of ${name} leads to ${file}, which is not there`,
+      );
+    assert.ok(
+      existsSync(join(root, 'packages', name, 'README.md')),
+      `packages/${name} has no README.md`,
+    );
   });
 }
 
 /** Neighbours of a package, with those that only its tests need. */
-const neighboursOf = ({ dependencies = {}, devDependencies = {} }: Manifest): readonly string[] =>
-  Object.keys({ ...dependencies, ...devDependencies }).flatMap(name => /^@drydock\/(.+)$/.exec(name)?.[1] ?? []);
+function neighboursOf({ dependencies = {}, devDependencies = {} }: Manifest): readonly string[] {
+  return Object.keys({ ...dependencies, ...devDependencies }).flatMap(
+    name => /^@drydock\/(.+)$/.exec(name)?.[1] ?? [],
+  );
+}
 
 test('no package depends on itself, by whatever way, tests included', () => {
   const placed: string[] = [];
   while (placed.length < folders.length) {
     const next = folders.filter(name => {
       const manifest = manifests.get(name);
-      return !placed.includes(name) && manifest !== undefined && neighboursOf(manifest).every(other => placed.includes(other));
+      return (
+        !placed.includes(name) &&
+        manifest !== undefined &&
+        neighboursOf(manifest).every(other => placed.includes(other))
+      );
     });
     assert.notEqual(
       next.length,
@@ -88,8 +126,11 @@ test('no package depends on itself, by whatever way, tests included', () => {
 const folder = new LintedFolder();
 after(() => folder[Symbol.dispose]());
 
-const refused = (path: string, imported: string): boolean =>
-  folder.refusedLines(path, `export { a } from '${imported}';\n`, 'no-restricted-imports').has(1);
+function refused(path: string, imported: string): boolean {
+  return folder
+    .refusedLines(path, `export { a } from '${imported}';\n`, 'no-restricted-imports')
+    .has(1);
+}
 
 test('a package is entered by its doors only, and a pure one asks nothing of the machine', () => {
   const rows = [

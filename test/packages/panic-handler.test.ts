@@ -11,7 +11,17 @@ import { AdmissionHandler, followCertificate } from '@drydock/operator/admission
 import { InformerSet, PodWatches } from '@drydock/operator/cache';
 import { MachineCache } from '@drydock/operator/machines';
 import { Guard } from '@drydock/operator/serving';
-import { creation, FakeLog, FakeMeter, medik8s, node, object, response, ScriptedApi, settle } from '@drydock/operator/testing';
+import {
+  creation,
+  FakeLog,
+  FakeMeter,
+  medik8s,
+  node,
+  object,
+  response,
+  ScriptedApi,
+  settle,
+} from '@drydock/operator/testing';
 import { isDefect, PanicHandler, VirtualClock } from '@drydock/utils';
 
 test('a defect is logged once for each object and counted each time, until a thousand others have come', () => {
@@ -40,7 +50,11 @@ describe('what is a defect', () => {
   const missing = undefined as unknown as { readonly length: number };
 
   test('is what the language throws at a program that is wrong', () => {
-    for (const work of [() => missing.length, () => 'x'.repeat(-1), () => (missing as unknown as () => void)()])
+    for (const work of [
+      () => missing.length,
+      () => 'x'.repeat(-1),
+      () => (missing as unknown as () => void)(),
+    ])
       assert.equal(isDefect(thrownBy(work)), true, String(work));
   });
 
@@ -57,25 +71,60 @@ describe('what is a defect', () => {
   });
 });
 
-type Place = { readonly api: Api; readonly clock: VirtualClock; readonly log: FakeLog; readonly defects: PanicHandler };
+type Place = {
+  readonly api: Api;
+  readonly clock: VirtualClock;
+  readonly log: FakeLog;
+  readonly defects: PanicHandler;
+};
 
-/** Whoever asks somebody, in a loop or for an answer: what is shown when the call throws, or nothing where it is in the log alone. */
-const askers: Readonly<Record<string, (place: Place, stop: AbortController) => Promise<string | undefined>>> = {
+/**
+ * Whoever asks somebody, in a loop or for an answer: what is shown when the call throws, or nothing
+ * where it is in the log alone.
+ */
+const askers: Readonly<
+  Record<string, (place: Place, stop: AbortController) => Promise<string | undefined>>
+> = {
   'the webhook, of a right or a node': async ({ api, clock, log, defects }) => {
-    const handler = new AdmissionHandler({ api, clock, log, defects, openShift: false, namespace: 'own', planProblems: () => [] });
+    const handler = new AdmissionHandler({
+      api,
+      clock,
+      log,
+      defects,
+      openShift: false,
+      namespace: 'own',
+      planProblems: () => [],
+    });
     const verdict = await handler.decide(medik8s, creation(medik8s, object('m', 'n1')));
     return verdict.kind === 'denied' ? verdict.message : '';
   },
   'the webhook, of a reservation': async ({ api, clock, log, defects }) => {
     const leases = {
-      call: async (call: Parameters<Api['call']>[0]) => (call.path.includes('/leases') ? api.call(call) : known(call.path)),
+      call: async (call: Parameters<Api['call']>[0]) =>
+        call.path.includes('/leases') ? api.call(call) : known(call.path),
     };
-    const handler = new AdmissionHandler({ api: leases, clock, log, defects, openShift: false, namespace: 'own', planProblems: () => [] });
+    const handler = new AdmissionHandler({
+      api: leases,
+      clock,
+      log,
+      defects,
+      openShift: false,
+      namespace: 'own',
+      planProblems: () => [],
+    });
     const verdict = await handler.decide(medik8s, creation(medik8s, object('m', 'n1')));
     return verdict.kind === 'denied' ? verdict.message : '';
   },
   'the webhook, of what is left behind': async ({ api, clock, log, defects }) => {
-    await new AdmissionHandler({ api, clock, log, defects, openShift: false, namespace: 'own', planProblems: () => [] }).sweep();
+    await new AdmissionHandler({
+      api,
+      clock,
+      log,
+      defects,
+      openShift: false,
+      namespace: 'own',
+      planProblems: () => [],
+    }).sweep();
     return undefined;
   },
   'the certificate': async ({ api, clock, log, defects }, stop) => {
@@ -83,37 +132,77 @@ const askers: Readonly<Record<string, (place: Place, stop: AbortController) => P
       await api.call({ method: 'GET', path: '/secret' });
       throw new Error('answered');
     };
-    void followCertificate({ clock, log, defects, mounted: pair, selfMade: pair, show: () => {}, trust: () => {} }, stop.signal);
+    void followCertificate(
+      { clock, log, defects, mounted: pair, selfMade: pair, show: () => {}, trust: () => {} },
+      stop.signal,
+    );
     await settle();
     return undefined;
   },
   'the leader, of its lease': async ({ api, clock, defects }) => {
     const times = { durationMs: 9000, timeoutMs: 3000, uptime: () => 0 };
-    const lock = new LeaseLock({ api, clock, defects, namespace: 'own', name: 'drydock', identity: 'me', ...times });
+    const lock = new LeaseLock({
+      api,
+      clock,
+      defects,
+      namespace: 'own',
+      name: 'drydock',
+      identity: 'me',
+      ...times,
+    });
     const { signal } = new AbortController();
     assert.equal(await lock.release(signal), false);
     const tried = await lock.attempt(signal);
     return 'why' in tried ? tried.why : '';
   },
   'the recorder of events': async ({ api, clock, log, defects }) => {
-    const recorder = new EventRecorder({ api, clock, log, defects, random: () => 0, instance: 'me' });
+    const recorder = new EventRecorder({
+      api,
+      clock,
+      log,
+      defects,
+      random: () => 0,
+      instance: 'me',
+    });
     const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
-    recorder.record({ type: 'Normal', reason: 'Said', message: 'said', component: 'drydock', about });
+    recorder.record({
+      type: 'Normal',
+      reason: 'Said',
+      message: 'said',
+      component: 'drydock',
+      about,
+    });
     await settle();
     return String(log.lines.at(-1)?.fields['error']);
   },
   'a watch': async ({ api, clock, log, defects }, stop) => {
     const stream = async (): Promise<never> => assert.fail('nothing is listed yet');
     const told: string[] = [];
-    const handler = { changed: () => {}, synced: () => {}, failing: ({ message }: { readonly message: string }) => told.push(message) };
-    const watcher = reflectorWatcher({ api: { call: call => api.call(call), stream }, clock, log, defects, random: () => 0 });
+    const handler = {
+      changed: () => {},
+      synced: () => {},
+      failing: ({ message }: { readonly message: string }) => told.push(message),
+    };
+    const watcher = reflectorWatcher({
+      api: { call: call => api.call(call), stream },
+      clock,
+      log,
+      defects,
+      random: () => 0,
+    });
     void watcher.watch({ path: '/api/v1/pods' }, () => undefined, handler, stop.signal);
     await settle();
     return told.join();
   },
   'who asks whether a kind is served': async ({ api, clock, log, defects }, stop) => {
     const watcher = { watch: async () => {} };
-    const informers = new InformerSet({ watcher, log, defects, mayLack: () => false, complete: () => {} });
+    const informers = new InformerSet({
+      watcher,
+      log,
+      defects,
+      mayLack: () => false,
+      complete: () => {},
+    });
     void informers.followOnceServed(
       { api, clock },
       'vms',
@@ -127,14 +216,29 @@ const askers: Readonly<Record<string, (place: Place, stop: AbortController) => P
   },
   'who looks for machine APIs': async ({ api, clock, log, defects }, stop) => {
     const changes = { complete: () => {} } as never;
-    const options = { api, clock, log, defects, watcher: { watch: async () => {} }, namespaces: {} as never, changes };
+    const options = {
+      api,
+      clock,
+      log,
+      defects,
+      watcher: { watch: async () => {} },
+      namespaces: {} as never,
+      changes,
+    };
     void new MachineCache({ ...options, adapter: machineAdapter }).run(stop.signal);
     await settle();
     return String(log.lines.at(-1)?.fields['error']);
   },
   'who reads pods once more': async ({ api, clock, log, defects }) => {
     const events = { touched: () => {}, podChanged: () => {} };
-    const pods = new PodWatches({ api, clock, log, defects, watcher: { watch: () => new Promise(() => {}) }, events });
+    const pods = new PodWatches({
+      api,
+      clock,
+      log,
+      defects,
+      watcher: { watch: () => new Promise(() => {}) },
+      events,
+    });
     pods.start('n1');
     pods.confirm('n1');
     await settle();
@@ -155,19 +259,31 @@ const askers: Readonly<Record<string, (place: Place, stop: AbortController) => P
     return trouble?.message ?? '';
   },
   'the agent, of its notice': async ({ api, clock, log, defects }, stop) => {
-    const seen = async (): Promise<void> => void (await api.call({ method: 'PATCH', path: '/notice' }));
+    const seen = async (): Promise<void> =>
+      void (await api.call({ method: 'PATCH', path: '/notice' }));
     // Nobody answers there: that is told to the cluster as well.
-    void watchMetadata({ provider: 'gcp', base: 'http://127.0.0.1:1', clock, log, defects, signal: stop.signal, seen });
-    for (let turn = 0; turn < 400 && !log.lines.some(({ level }) => level === 'error'); turn += 1) await settle();
-    return String(log.lines.findLast(({ message }) => message.startsWith('failed to pass on'))?.fields['error']);
+    void watchMetadata({
+      provider: 'gcp',
+      base: 'http://127.0.0.1:1',
+      clock,
+      log,
+      defects,
+      signal: stop.signal,
+      seen,
+    });
+    for (let turn = 0; turn < 400 && !log.lines.some(({ level }) => level === 'error'); turn += 1)
+      await settle();
+    return String(
+      log.lines.findLast(({ message }) => message.startsWith('failed to pass on'))?.fields['error'],
+    );
   },
 };
 
-const known = (path: string) => {
+function known(path: string) {
   if (path.includes('/nodes/')) return response(200, node('n1'));
   if (path.includes('accessreviews')) return response(201, { status: { allowed: true } });
   return response(200, { items: [] });
-};
+}
 
 describe('a call that throws', () => {
   const askedWith = (error: Error) => async (ask: (typeof askers)[string]) => {
@@ -175,10 +291,17 @@ describe('a call that throws', () => {
     const api = new ScriptedApi(() => {
       throw error;
     });
-    const shown = await ask({ api, clock: new VirtualClock(), log, defects: new PanicHandler({ log, meter }) }, stop);
+    const shown = await ask(
+      { api, clock: new VirtualClock(), log, defects: new PanicHandler({ log, meter }) },
+      stop,
+    );
     stop.abort();
     const bugs = log.lines.filter(({ message }) => message.startsWith('bug in Drydock'));
-    return { shown, counted: meter.panics.length > 0, logged: bugs.map(({ fields }) => fields['error']) };
+    return {
+      shown,
+      counted: meter.panics.length > 0,
+      logged: bugs.map(({ fields }) => fields['error']),
+    };
   };
 
   for (const [who, ask] of Object.entries(askers)) {
@@ -186,7 +309,8 @@ describe('a call that throws', () => {
       const ours = new TypeError('x is not a function');
       const { shown, counted, logged } = await askedWith(ours)(ask);
       assert.deepEqual([counted, logged[0]], [true, ours], 'counted, and logged with its stack');
-      if (shown !== undefined) assert.match(shown, /Drydock hit a bug; please report it: x is not a function/);
+      if (shown !== undefined)
+        assert.match(shown, /Drydock hit a bug; please report it: x is not a function/);
     });
 
     test(`is told as what it is where nobody answers: ${who}`, async () => {

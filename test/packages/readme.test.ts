@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { serverPair, testAuthority } from '@drydock/kube-client/testing';
-import { administrator, createCluster, inProcess, type Serving, seeded, serve } from '@drydock/kube-sim';
+import {
+  administrator,
+  createCluster,
+  inProcess,
+  type Serving,
+  seeded,
+  serve,
+} from '@drydock/kube-sim';
 import { systemClock } from '@drydock/utils';
 
 /**
@@ -22,7 +29,11 @@ before(async () => {
   const cluster = createCluster({ clock: systemClock, random: seeded(1) });
   const api = inProcess(cluster, { userAgent: 'readme' });
   for (const name of ['worker-1', 'worker-2'])
-    await api.call({ method: 'POST', path: '/api/v1/nodes', body: { apiVersion: 'v1', kind: 'Node', metadata: { name } } });
+    await api.call({
+      method: 'POST',
+      path: '/api/v1/nodes',
+      body: { apiVersion: 'v1', kind: 'Node', metadata: { name } },
+    });
   serving = await serve(cluster, {
     tokens: { example: administrator },
     tls: { certificate: serverPair.cert, key: serverPair.key },
@@ -33,7 +44,13 @@ before(async () => {
     'current-context': 'readme',
     contexts: [{ name: 'readme', context: { cluster: 'readme', user: 'readme' } }],
     clusters: [
-      { name: 'readme', cluster: { server: serving.url, 'certificate-authority-data': Buffer.from(testAuthority).toString('base64') } },
+      {
+        name: 'readme',
+        cluster: {
+          server: serving.url,
+          'certificate-authority-data': Buffer.from(testAuthority).toString('base64'),
+        },
+      },
     ],
     users: [{ name: 'readme', user: { token: 'example' } }],
   };
@@ -45,19 +62,21 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const outputOf = (code: string): Promise<string> =>
-  new Promise((resolve, reject) => {
+function outputOf(code: string): Promise<string> {
+  return new Promise((resolve, reject) => {
     const args = ['--input-type=module-typescript', '--eval', code];
     const options = { cwd: root, env: { ...process.env, KUBECONFIG: kubeconfig }, timeout: 60_000 };
     execFile(process.execPath, args, options, (error, stdout, stderr) =>
       error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`)),
     );
   });
+}
 
 for (const name of readdirSync(join(root, 'packages')))
   test(`the example of ${name} runs, and prints what its README shows`, async () => {
     const readme = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8');
-    const [, code = '', output = ''] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
+    const [, code = '', output = ''] =
+      /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
     assert.notEqual(code, '', 'there is no example');
     assert.equal(await outputOf(code), output);
   });

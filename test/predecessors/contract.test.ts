@@ -14,16 +14,23 @@ import { type Recording, readRecording, withTimes, writeRecording } from './reco
 import { allOf, clear, play } from './situations.ts';
 
 /**
- * What an older operator leaves behind is what its recordings say. The stand-in is held to it here, so that every test that uses it speaks
- * of the real thing; with DRYDOCK_TEST_PREDECESSORS the real ones are, and with DRYDOCK_TEST_RECORD=1 they are recorded anew.
+ * What an older operator leaves behind is what its recordings say. The stand-in is held to it here,
+ * so that every test that uses it speaks of the real thing; with DRYDOCK_TEST_PREDECESSORS the real
+ * ones are, and with DRYDOCK_TEST_RECORD=1 they are recorded anew.
  */
 
 const started = await startControlPlane();
 const ready = started.kind === 'started' && !started.external;
-const why = started.kind === 'left-out' ? started.why : "somebody else's cluster may have an operator of its own";
+const why =
+  started.kind === 'left-out'
+    ? started.why
+    : "somebody else's cluster may have an operator of its own";
 const controlPlane = started as ControlPlane;
 
-describe('the stand-in for the older operators', { skip: ready ? false : `left out: ${why}`, timeout: 600_000 }, () => {
+describe('the stand-in for the older operators', {
+  skip: ready ? false : `left out: ${why}`,
+  timeout: 600_000,
+}, () => {
   const { api } = controlPlane;
 
   before(async () => {
@@ -31,20 +38,33 @@ describe('the stand-in for the older operators', { skip: ready ? false : `left o
     const { stdout } = await drydock(['crds', ...groups]);
     await apply(controlPlane.api, stdout);
     for (const old of allOld)
-      await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
+      await until(
+        `${old.name} to be served`,
+        async () => (await api.call('GET', collectionOfOld(old))).status === 200,
+      );
     await create(api, namespace('medik8s-leases'), namespace('node-maintenance'));
   });
   after(() => controlPlane.stop());
 
-  type Tainted = { readonly spec?: { readonly taints?: readonly { readonly key: string; readonly timeAdded?: string }[] } };
+  type Tainted = {
+    readonly spec?: {
+      readonly taints?: readonly { readonly key: string; readonly timeAdded?: string }[];
+    };
+  };
   /**
-   * Times differ from run to run; that one is there does not. The node controller takes the taint of a cordon off and puts it on again,
-   * or does not, by how long the operator takes from its taints to its cordon: so its place and its time are nobody's.
+   * Times differ from run to run; that one is there does not. The node controller takes the taint
+   * of a cordon off and puts it on again, or does not, by how long the operator takes from its
+   * taints to its cordon: so its place and its time are nobody's.
    */
   const comparable = ({ recordedAt: _when, node, ...recording }: Recording): object => {
     const { taints = [] } = (node as Tainted).spec ?? {};
-    const sorted = taints.map(({ timeAdded: _time, ...taint }) => taint).sort((one, other) => (one.key < other.key ? -1 : 1));
-    return withTimes({ ...recording, node: { ...node, spec: { ...node.spec, taints: sorted } } }, () => '(a time)');
+    const sorted = taints
+      .map(({ timeAdded: _time, ...taint }) => taint)
+      .sort((one, other) => (one.key < other.key ? -1 : 1));
+    return withTimes(
+      { ...recording, node: { ...node, spec: { ...node.spec, taints: sorted } } },
+      () => '(a time)',
+    );
   };
 
   const recordIfAsked = (old: Old, recordings: readonly Recording[]): void => {
@@ -57,14 +77,19 @@ describe('the stand-in for the older operators', { skip: ready ? false : `left o
     const left = await play(api, old, oldOperator(controlPlane, old));
     recordIfAsked(old, left);
     for (const recording of left) {
-      assert.deepEqual(comparable(recording), comparable(readRecording(old, recording.situation)), `${old.name}: ${recording.situation}`);
+      assert.deepEqual(
+        comparable(recording),
+        comparable(readRecording(old, recording.situation)),
+        `${old.name}: ${recording.situation}`,
+      );
     }
     await clear(api, old);
   };
 
   const names = allOld.map(({ name }) => name).join(', ');
   test(`leaves what ${names} left, in every situation`, async () => {
-    // Real ones cannot be there at the same time: two serve the same kind, and all want the same port.
+    // Real ones cannot be there at the same time: two serve the same kind, and all want the same
+    // port.
     if (hasReal) for (const old of allOld) await holdsTo(old);
     else await allOf(allOld.map(holdsTo));
   });

@@ -22,45 +22,58 @@ export type Section = {
 const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'migrate.md'), 'utf8');
 
 /** The parts that begin with a mark, each without it. */
-const partsAfter = (text: string, mark: RegExp): readonly string[] => text.split(mark).slice(1);
+function partsAfter(text: string, mark: RegExp): readonly string[] {
+  return text.split(mark).slice(1);
+}
 
-const everyBlockIn = (text: string): readonly string[] => [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
+function everyBlockIn(text: string): readonly string[] {
+  return [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
+}
 
-const isForOlm = (block: string): boolean => block.startsWith('# OLM');
+function isForOlm(block: string): boolean {
+  return block.startsWith('# OLM');
+}
 
 /** Without those that need OLM: test/olm runs them. */
-const blocksIn = (text: string): readonly string[] => everyBlockIn(text).filter(block => !isForOlm(block));
+function blocksIn(text: string): readonly string[] {
+  return everyBlockIn(text).filter(block => !isForOlm(block));
+}
 
-const stepOf = (text: string): Step => ({ title: /^[^*]*?(?=[.,]?\*\*)/.exec(text)?.[0] ?? '', blocks: blocksIn(text) });
+function stepOf(text: string): Step {
+  return { title: /^[^*]*?(?=[.,]?\*\*)/.exec(text)?.[0] ?? '', blocks: blocksIn(text) };
+}
 
-const wayOf = (text: string): Way => ({
-  heading: text.slice(0, text.indexOf('\n')),
-  steps: partsAfter(text, /^\*\*(?=\d+\. )/m).map(stepOf),
-});
+function wayOf(text: string): Way {
+  return {
+    heading: text.slice(0, text.indexOf('\n')),
+    steps: partsAfter(text, /^\*\*(?=\d+\. )/m).map(stepOf),
+  };
+}
 
-const partUnder = (heading: string): string => {
+function partUnder(heading: string): string {
   const found = partsAfter(text, /^## /m).find(part => part.startsWith(`${heading}\n`));
   assert.ok(found !== undefined, `docs/migrate.md has a section ${heading}`);
   return found;
-};
+}
 
 /** The steps for OLM of a section. */
-export const olmBlock = (heading: string): string => {
+export function olmBlock(heading: string): string {
   const blocks = everyBlockIn(partUnder(heading)).filter(isForOlm);
   assert.equal(blocks.length, 1, `docs/migrate.md has one block for OLM under ${heading}`);
   return blocks.join('');
-};
+}
 
 /** The section under a heading of the second level. */
-export const sectionOf = (heading: string): Section => {
+export function sectionOf(heading: string): Section {
   const found = partUnder(heading);
   const [variables = ''] = blocksIn(found);
   return { variables, ways: partsAfter(found, /^### /m).map(wayOf) };
-};
+}
 
 /** What a shell keeps of a block for the next ones. */
-export const assignmentsIn = (block: string): string =>
-  block
+export function assignmentsIn(block: string): string {
+  return block
     .split('\n')
     .filter(line => /^[A-Z]+=/.test(line))
     .join('\n');
+}

@@ -12,14 +12,26 @@ import { sectionOf } from './guide.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { harnessIn } from './predecessor.ts';
 import { isClosedFor, oldLease } from './replay.ts';
-import { atOnce, guardedPod, maintenanceOf, own, pathOfOld, quickPod, relax, untilOld } from './situations.ts';
+import {
+  atOnce,
+  guardedPod,
+  maintenanceOf,
+  own,
+  pathOfOld,
+  quickPod,
+  relax,
+  untilOld,
+} from './situations.ts';
 import { Kubelet, Shell } from './workshop.ts';
 
 /** docs/migrate.md, step by step as it is written, with maintenances under way. */
 
 const started = await startControlPlane({ users: { drydock: operatorUsers.drydock } });
 const ready = started.kind === 'started' && !started.external;
-const why = started.kind === 'left-out' ? started.why : "somebody else's cluster may have an operator of its own";
+const why =
+  started.kind === 'left-out'
+    ? started.why
+    : "somebody else's cluster may have an operator of its own";
 const controlPlane = started as ControlPlane;
 
 /** How an older operator was installed. */
@@ -45,27 +57,36 @@ const places: Readonly<Record<string, Place>> = {
   },
 };
 
-const deploymentAt = ({ namespace, deployment, podLabels }: Place): Manifest => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: deployment, namespace },
-  spec: {
-    replicas: 1,
-    selector: { matchLabels: podLabels },
-    template: {
-      metadata: { labels: podLabels, annotations: atOnce },
-      spec: { containers: [{ name: 'manager', image: 'example.test/older-operator:1' }] },
+function deploymentAt({ namespace, deployment, podLabels }: Place): Manifest {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: deployment, namespace },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: podLabels },
+      template: {
+        metadata: { labels: podLabels, annotations: atOnce },
+        spec: { containers: [{ name: 'manager', image: 'example.test/older-operator:1' }] },
+      },
     },
-  },
-});
+  };
+}
 
 /** Nobody answers it here, and it fails closed: a step that forgets it cannot be done. */
-const webhookAt = ({ namespace, webhooks }: Place, { apiVersion }: Old): Manifest => {
+function webhookAt({ namespace, webhooks }: Place, { apiVersion }: Old): Manifest {
   const [group = '', version = ''] = apiVersion.split('/');
   const entry = {
     name: 'vnodemaintenance.kb.io',
     clientConfig: { service: { name: 'webhook-service', namespace, path: '/validate' } },
-    rules: [{ apiGroups: [group], apiVersions: [version], operations: ['CREATE', 'UPDATE'], resources: ['nodemaintenances'] }],
+    rules: [
+      {
+        apiGroups: [group],
+        apiVersions: [version],
+        operations: ['CREATE', 'UPDATE'],
+        resources: ['nodemaintenances'],
+      },
+    ],
     failurePolicy: 'Fail',
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
@@ -77,7 +98,7 @@ const webhookAt = ({ namespace, webhooks }: Place, { apiVersion }: Old): Manifes
     webhooks: [entry],
   };
   return configuration;
-};
+}
 
 describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout: 240_000 }, () => {
   const { api } = controlPlane;
@@ -89,18 +110,30 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
   before(async () => {
     kubelet = new Kubelet(controlPlane);
     shell = new Shell(controlPlane);
-    const crds = (await drydock(['crds', 'nodemaintenance.medik8s.io', 'nodemaintenance.kubevirt.io'])).stdout;
+    const crds = (
+      await drydock(['crds', 'nodemaintenance.medik8s.io', 'nodemaintenance.kubevirt.io'])
+    ).stdout;
     // As an older operator's CRD that somebody else has installed.
     assert.equal((await controlPlane.kubectl(['apply', '-f', '-'], { input: crds })).code, 0);
     for (const old of allOld)
-      await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
+      await until(
+        `${old.name} to be served`,
+        async () => (await api.call('GET', collectionOfOld(old))).status === 200,
+      );
     await create(api, namespace('medik8s-leases'));
     for (const place of Object.values(places)) await create(api, namespace(place.namespace));
     // Where the pods of the operators run.
     await makeNode(api, 'worker-1');
     const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
     // A test that fails leaves it behind: it ends with the control plane then.
-    api.watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal).catch(() => {});
+    api
+      .watch<Node>(
+        '/api/v1/nodes',
+        metadata.resourceVersion,
+        ({ object }) => void history.push(object),
+        watching.signal,
+      )
+      .catch(() => {});
     kubelet.begin();
   });
   after(async () => {
@@ -121,32 +154,53 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     readonly faces: ReadonlyMap<string, object>;
   };
 
-  /** The older operator at work: one node is done, one is blocked, one is to be released when nobody is there. */
+  /**
+   * The older operator at work: one node is done, one is blocked, one is to be released when nobody
+   * is there.
+   */
   const atWork = async (old: Old): Promise<Moving> => {
     const place = places[old.name];
     assert.ok(place);
-    const [done, blocked, dying] = [`${old.short}-done`, `${old.short}-blocked`, `${old.short}-dying`];
+    const [done, blocked, dying] = [
+      `${old.short}-done`,
+      `${old.short}-blocked`,
+      `${old.short}-dying`,
+    ];
     const faces = new Map<string, object>();
-    await Promise.all([done, blocked, dying].map(async name => void faces.set(name, await makeNode(api, name, own))));
+    await Promise.all(
+      [done, blocked, dying].map(
+        async name => void faces.set(name, await makeNode(api, name, own)),
+      ),
+    );
     await guardedPod(api, blocked);
     await create(api, namespace(done), quickPod(done, 'free'));
     await untilPods(api, blocked, 1);
     await budgetAllows(api, blocked, 'guarded', 0);
-    kubelet.play({ namespace: place.namespace, name: place.deployment, operator: harnessIn(api, old) });
-    await create(api, deploymentAt(place), ...[done, blocked, dying].map(name => maintenanceOf(old, name)));
+    kubelet.play({
+      namespace: place.namespace,
+      name: place.deployment,
+      operator: harnessIn(api, old),
+    });
+    await create(
+      api,
+      deploymentAt(place),
+      ...[done, blocked, dying].map(name => maintenanceOf(old, name)),
+    );
     await Promise.all([done, dying].map(name => untilOld(api, old, name, 'Succeeded')));
     await untilOld(api, old, blocked, 'Running', status => status?.['lastError'] !== undefined);
     await create(api, webhookAt(place, old));
     return { old, place, done, blocked, dying, faces };
   };
 
-  /** The watch may be behind: what is to be seen from here on begins when it has told of the hold. */
+  /**
+   * The watch may be behind: what is to be seen from here on begins when it has told of the hold.
+   */
   const settled = ({ old, done, blocked }: Moving): Promise<void> =>
     until('the nodes to be held, as the watch tells it', async () => {
       const now = await Promise.all([done, blocked].map(name => getNode(api, name)));
       const isTold = (node: Node): boolean =>
-        history.findLast(({ metadata }) => metadata.name === node.metadata.name)?.metadata.resourceVersion ===
-        node.metadata.resourceVersion;
+        history.findLast(({ metadata }) => metadata.name === node.metadata.name)?.metadata
+          .resourceVersion === node.metadata.resourceVersion;
       return now.every(node => isClosedFor(old, node) && isTold(node));
     });
 
@@ -174,20 +228,34 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     await settled(moving);
     const mark = history.length;
     const lease = await oldLease(api, old, done);
-    assert.match(await shell.run(section, way, 1), new RegExp(`^${done} +${done} +Succeeded$`, 'm'));
+    assert.match(
+      await shell.run(section, way, 1),
+      new RegExp(`^${done} +${done} +Succeeded$`, 'm'),
+    );
     await shell.run(section, way, 2);
     await api.delete(pathOfOld(old, dying));
-    assert.match(await shell.run(section, way, 3), new RegExp(`^${place.webhooks} .*${old.apiVersion.split('/')[0]}`, 'm'));
+    assert.match(
+      await shell.run(section, way, 3),
+      new RegExp(`^${place.webhooks} .*${old.apiVersion.split('/')[0]}`, 'm'),
+    );
     await shell.run(section, way, 4);
-    await until('all to be taken over', async () => isTakenOver(await shell.run(section, way, 5), [done, blocked]));
+    await until('all to be taken over', async () =>
+      isTakenOver(await shell.run(section, way, 5), [done, blocked]),
+    );
     await untilGone(api, pathOfOld(old, dying));
     await untilFace(api, dying, moving.faces.get(dying) ?? {});
     await until('the records', async () => {
       const nodes = await Promise.all([done, blocked].map(name => getNode(api, name)));
-      return nodes.every(({ metadata }) => metadata.annotations?.['drydock.dev/before'] !== undefined);
+      return nodes.every(
+        ({ metadata }) => metadata.annotations?.['drydock.dev/before'] !== undefined,
+      );
     });
     stayedHeld(moving, mark);
-    assert.equal((await oldLease(api, old, done))?.['acquireTime'], lease?.['acquireTime'], 'the same lease, not a new one');
+    assert.equal(
+      (await oldLease(api, old, done))?.['acquireTime'],
+      lease?.['acquireTime'],
+      'the same lease, not a new one',
+    );
     assert.match(await shell.run(section, way, 5), new RegExp(`^${blocked} .* Running `, 'm'));
   };
 
@@ -213,7 +281,10 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     await givenBack(moving, blocked);
     assert.equal(isClosedFor(old, await getNode(api, done)), true);
     await shell.run(section, way, 5);
-    assert.match(await shell.run(section, way, 6), new RegExp(`^${done} +${done} +Succeeded$`, 'm'));
+    assert.match(
+      await shell.run(section, way, 6),
+      new RegExp(`^${done} +${done} +Succeeded$`, 'm'),
+    );
   };
 
   const [medik8s, , kubevirt] = allOld as readonly [Old, Old, Old];
@@ -228,7 +299,9 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     await moveBack(moving, heading, back);
 
     for (const step of [2, 3, 4]) await shell.run(section, there, step);
-    await until('it to be taken over again', async () => isTakenOver(await shell.run(section, there, 5), [moving.done]));
+    await until('it to be taken over again', async () =>
+      isTakenOver(await shell.run(section, there, 5), [moving.done]),
+    );
     await shell.run(section, there, 6);
     await givenBack(moving, moving.done);
     assert.deepEqual(shell.unrun(), [], 'every step has been run');
@@ -243,9 +316,15 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     const moving = await atWork(kubevirt);
     await move(moving, heading, there);
     const elsewhere = `/apis/coordination.k8s.io/v1/namespaces/drydock-system/leases/${moving.done}`;
-    assert.equal((await api.call('GET', elsewhere)).status, 404, 'Drydock has been told where the leases are');
+    assert.equal(
+      (await api.call('GET', elsewhere)).status,
+      404,
+      'Drydock has been told where the leases are',
+    );
     await moveBack(moving, heading, back);
-    await api.delete(`/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${moving.place.webhooks}`);
+    await api.delete(
+      `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${moving.place.webhooks}`,
+    );
     await givenBack(moving, moving.done);
     await shell.run(section, there, 6);
     assert.deepEqual(shell.unrun(), [], 'every step has been run');

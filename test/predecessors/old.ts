@@ -31,7 +31,10 @@ export type Old = {
   /** Put on the node with the value "true". */
   readonly label?: string;
   readonly lease: OldLease;
-  /** Of the status. Everything else in it is lost at its first write: the object goes through a Go struct. */
+  /**
+   * Of the status. Everything else in it is lost at its first write: the object goes through a Go
+   * struct.
+   */
   readonly fields: readonly Field[];
 };
 
@@ -62,7 +65,12 @@ const medik8sMain: Old = {
   ],
 };
 
-const ownLease: OldLease = { namespace: 'node-maintenance', nameFor: nodeName => nodeName, released: 'blanked', renewedWithin: 60 };
+const ownLease: OldLease = {
+  namespace: 'node-maintenance',
+  nameFor: nodeName => nodeName,
+  released: 'blanked',
+  renewedWithin: 60,
+};
 
 /** medik8s before 0.16: KubeVirt's operator under a new group. */
 const medik8s15: Old = {
@@ -71,7 +79,16 @@ const medik8s15: Old = {
   apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
   drainTaint: 'medik8s.io/drain',
   lease: ownLease,
-  fields: ['phase', 'drainProgress', 'lastUpdate', 'lastError', 'pendingPods', 'totalpods', 'evictionPods', 'errorOnLeaseCount'],
+  fields: [
+    'phase',
+    'drainProgress',
+    'lastUpdate',
+    'lastError',
+    'pendingPods',
+    'totalpods',
+    'evictionPods',
+    'errorOnLeaseCount',
+  ],
 };
 
 const kubevirt: Old = {
@@ -85,14 +102,26 @@ const kubevirt: Old = {
 
 export const allOld: readonly Old[] = [medik8sMain, medik8s15, kubevirt];
 
-export const collectionOfOld = ({ apiVersion }: Old): string => `/apis/${apiVersion}/nodemaintenances`;
+export function collectionOfOld({ apiVersion }: Old): string {
+  return `/apis/${apiVersion}/nodemaintenances`;
+}
 
-export const leasesOf = ({ lease }: Old): string => `/apis/coordination.k8s.io/v1/namespaces/${lease.namespace}/leases`;
+export function leasesOf({ lease }: Old): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${lease.namespace}/leases`;
+}
 
-export const leasePathOf = (old: Old, nodeName: string): string => `${leasesOf(old)}/${old.lease.nameFor(nodeName)}`;
+export function leasePathOf(old: Old, nodeName: string): string {
+  return `${leasesOf(old)}/${old.lease.nameFor(nodeName)}`;
+}
 
 export const finalizer = 'foregroundDeleteNodeMaintenance';
 
 /** In the order in which all of them put them on a node: before what is there already. */
-export const taintsOf = ({ drainTaint }: Old): readonly { readonly key: string; readonly effect: string }[] =>
-  ['node.kubernetes.io/unschedulable', drainTaint].map(key => ({ key, effect: 'NoSchedule' }));
+export function taintsOf({
+  drainTaint,
+}: Old): readonly { readonly key: string; readonly effect: string }[] {
+  return ['node.kubernetes.io/unschedulable', drainTaint].map(key => ({
+    key,
+    effect: 'NoSchedule',
+  }));
+}

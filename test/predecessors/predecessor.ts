@@ -4,11 +4,22 @@ import type { Api } from '../control-plane/objects/api.ts';
 import { getNode, podsOn } from '../control-plane/objects/cluster.ts';
 import type { List } from '../control-plane/objects/objects.ts';
 import { collectionOfOld, finalizer, type Old, taintsOf } from './old.ts';
-import { ask, drain, otherTaints, pendingOn, releaseLease, requestLease, setCordon, setLabel, setTaints } from './requests.ts';
+import {
+  ask,
+  drain,
+  otherTaints,
+  pendingOn,
+  releaseLease,
+  requestLease,
+  setCordon,
+  setLabel,
+  setTaints,
+} from './requests.ts';
 
 /**
- * A stand-in for the operators that Drydock replaces: the requests of their passes, in their order (first the marks, then the drain; on the
- * way out taints, cordon, lease, label, finalizer). What it leaves is compared with what the real ones have left: see contract.test.ts.
+ * A stand-in for the operators that Drydock replaces: the requests of their passes, in their order
+ * (first the marks, then the drain; on the way out taints, cordon, lease, label, finalizer). What
+ * it leaves is compared with what the real ones have left: see contract.test.ts.
  */
 
 /** Something that serves maintenances as an older operator does. */
@@ -18,7 +29,10 @@ export type OldOperator = {
   stop(): Promise<void>;
   /** What went wrong since it was started. */
   errors(): readonly string[];
-  /** For so long it must not have written anything to be taken for idle: the real ones wake themselves by their own writes. */
+  /**
+   * For so long it must not have written anything to be taken for idle: the real ones wake
+   * themselves by their own writes.
+   */
   readonly idleAfterMs: number;
 };
 
@@ -35,16 +49,25 @@ type Stored = {
   readonly status?: JsonObject;
 };
 
-const secondNow = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
+function secondNow(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`;
+}
 
-const isZero = (value: unknown): boolean => value === 0 || value === undefined || (Array.isArray(value) && value.length === 0);
+function isZero(value: unknown): boolean {
+  return value === 0 || value === undefined || (Array.isArray(value) && value.length === 0);
+}
 
-/** The object as its Go struct has it: an unknown field of the status does not survive a write, and what is zero is left out. */
-const asStruct = (old: Old, object: Stored): Stored => {
+/**
+ * The object as its Go struct has it: an unknown field of the status does not survive a write, and
+ * what is zero is left out.
+ */
+function asStruct(old: Old, object: Stored): Stored {
   const fields: readonly string[] = old.fields;
-  const known = Object.entries(object.status ?? {}).filter(([field, value]) => fields.includes(field) && !isZero(value));
+  const known = Object.entries(object.status ?? {}).filter(
+    ([field, value]) => fields.includes(field) && !isZero(value),
+  );
   return { ...object, status: Object.fromEntries(known) };
-};
+}
 
 /** The two passes that an object can see. */
 class Passes {
@@ -70,7 +93,10 @@ class Passes {
     await releaseLease(this.#api, this.#old, nodeName);
     await setLabel(this.#api, node, this.#old.label, null);
     const finalizers = object.metadata.finalizers?.filter(one => one !== finalizer);
-    await ask(this.#api, 'PUT', this.#pathOf(object.metadata.name), { ...object, metadata: { ...object.metadata, finalizers } });
+    await ask(this.#api, 'PUT', this.#pathOf(object.metadata.name), {
+      ...object,
+      metadata: { ...object.metadata, finalizers },
+    });
   }
 
   async #maintain(found: Stored): Promise<void> {
@@ -84,13 +110,26 @@ class Passes {
     const lastError = await drain(this.#api, nodeName);
     if (lastError === undefined) {
       const { pendingPods: _pods, pendingPodsRefs: _refs, ...kept } = begun.status ?? {};
-      await this.#report(begun, { ...kept, phase: 'Succeeded', drainProgress: 100, lastUpdate: secondNow() });
+      await this.#report(begun, {
+        ...kept,
+        phase: 'Succeeded',
+        drainProgress: 100,
+        lastUpdate: secondNow(),
+      });
       return;
     }
     const pending = await this.#pending(nodeName);
     const toEvict = Number(begun.status?.['evictionPods'] ?? 0);
-    const drainProgress = toEvict === 0 ? 0 : Math.trunc(((toEvict - pending.pendingPods.length) * 100) / toEvict);
-    await this.#report(begun, { ...begun.status, phase: 'Running', ...pending, lastError, drainProgress, lastUpdate: secondNow() });
+    const drainProgress =
+      toEvict === 0 ? 0 : Math.trunc(((toEvict - pending.pendingPods.length) * 100) / toEvict);
+    await this.#report(begun, {
+      ...begun.status,
+      phase: 'Running',
+      ...pending,
+      lastError,
+      drainProgress,
+      lastUpdate: secondNow(),
+    });
   }
 
   /** With the finalizer and the numbers of the first look. */
@@ -116,7 +155,10 @@ class Passes {
     });
   }
 
-  async #pending(nodeName: string): Promise<{ readonly pendingPods: readonly string[]; readonly pendingPodsRefs: readonly JsonObject[] }> {
+  async #pending(nodeName: string): Promise<{
+    readonly pendingPods: readonly string[];
+    readonly pendingPodsRefs: readonly JsonObject[];
+  }> {
     const pods = await pendingOn(this.#api, nodeName);
     return {
       pendingPods: pods.map(({ metadata }) => metadata.name),
@@ -126,7 +168,10 @@ class Passes {
 
   async #report(object: Stored, status: JsonObject): Promise<Stored> {
     const next = asStruct(this.#old, { ...object, status });
-    return asStruct(this.#old, await ask<Stored>(this.#api, 'PUT', `${this.#pathOf(object.metadata.name)}/status`, next));
+    return asStruct(
+      this.#old,
+      await ask<Stored>(this.#api, 'PUT', `${this.#pathOf(object.metadata.name)}/status`, next),
+    );
   }
 
   #pathOf(name: string): string {
@@ -134,15 +179,26 @@ class Passes {
   }
 }
 
-const isEnding = ({ metadata }: Stored): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
+function isEnding({ metadata }: Stored): boolean {
+  return (
+    metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true
+  );
+}
 
 /** Nothing has changed since it was served to the end. */
-const isDone = (object: Stored, seen: Stored | undefined): boolean =>
-  object.status?.['phase'] === 'Succeeded' && object.metadata.resourceVersion === seen?.metadata.resourceVersion && !isEnding(object);
+function isDone(object: Stored, seen: Stored | undefined): boolean {
+  return (
+    object.status?.['phase'] === 'Succeeded' &&
+    object.metadata.resourceVersion === seen?.metadata.resourceVersion &&
+    !isEnding(object)
+  );
+}
 
-/** A stand-in that serves the objects of its kind on its nodes until it is stopped: two generations have the same kind. */
-export const harnessIn = (api: Api, old: Old): OldOperator => {
+/**
+ * A stand-in that serves the objects of its kind on its nodes until it is stopped: two generations
+ * have the same kind.
+ */
+export function harnessIn(api: Api, old: Old): OldOperator {
   let running = Promise.withResolvers<void>();
   let stopping = new AbortController();
   let problems: string[] = [];
@@ -185,4 +241,4 @@ export const harnessIn = (api: Api, old: Old): OldOperator => {
     },
     errors: () => problems,
   };
-};
+}

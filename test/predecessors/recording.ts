@@ -30,7 +30,11 @@ export type Recording = {
   /** The node's own, before the maintenance: what has to come back. */
   readonly before: {
     readonly labels: Readonly<Record<string, string>>;
-    readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+    readonly taints: readonly {
+      readonly key: string;
+      readonly value?: string;
+      readonly effect: string;
+    }[];
   };
   /** Without its status: no older operator writes there. */
   readonly node: Left;
@@ -38,25 +42,35 @@ export type Recording = {
   readonly lease?: Left;
 };
 
-const noise = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'deletionGracePeriodSeconds'];
+const noise = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'managedFields',
+  'deletionGracePeriodSeconds',
+];
 
-const without = (object: JsonObject, names: readonly string[]): JsonObject =>
-  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+function without(object: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+}
 
 /** An object without what is different in every cluster and what nobody reads. */
-const trimmed = (object: JsonObject): Left => {
+function trimmed(object: JsonObject): Left {
   const metadata = without(isObject(object['metadata']) ? object['metadata'] : {}, noise);
   const owners = metadata['ownerReferences'];
-  const trimmedOwners = Array.isArray(owners) && { ownerReferences: owners.filter(isObject).map(one => without(one, ['uid'])) };
+  const trimmedOwners = Array.isArray(owners) && {
+    ownerReferences: owners.filter(isObject).map(one => without(one, ['uid'])),
+  };
   return { ...object, metadata: { ...metadata, ...trimmedOwners } } as unknown as Left;
-};
+}
 
 /** Everything that an older operator has made of this node. */
-export const leftOn = async (
+export async function leftOn(
   api: Api,
   old: Old,
   nodeName: string,
-): Promise<{ readonly node: Left; readonly maintenances: readonly Left[]; readonly lease?: Left }> => {
+): Promise<{ readonly node: Left; readonly maintenances: readonly Left[]; readonly lease?: Left }> {
   const { items } = await api.get<List<Left>>(collectionOfOld(old));
   const lease = await api.call('GET', leasePathOf(old, nodeName));
   return {
@@ -64,24 +78,32 @@ export const leftOn = async (
     maintenances: items.filter(({ spec }) => spec?.['nodeName'] === nodeName).map(trimmed),
     ...(lease.status === 200 && { lease: trimmed(lease.body as JsonObject) }),
   };
-};
+}
 
-const isTime = (value: unknown): boolean => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value);
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value);
+}
 
 /** The same with every time changed. */
-export const withTimes = <T>(value: T, change: (time: string) => string): T => {
+export function withTimes<T>(value: T, change: (time: string) => string): T {
   if (isTime(value)) return change(value as string) as T;
   if (Array.isArray(value)) return value.map(item => withTimes<unknown>(item, change)) as T;
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withTimes<unknown>(item, change)])) as T;
-};
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, withTimes<unknown>(item, change)]),
+  ) as T;
+}
 
 const folder = join(import.meta.dirname, 'recordings');
 
-const fileOf = (old: Old, situation: string): string => join(folder, old.name, `${situation}.json`);
+function fileOf(old: Old, situation: string): string {
+  return join(folder, old.name, `${situation}.json`);
+}
 
-export const readRecording = (old: Old, situation: string): Recording =>
-  JSON.parse(readFileSync(fileOf(old, situation), 'utf8')) as Recording;
+export function readRecording(old: Old, situation: string): Recording {
+  return JSON.parse(readFileSync(fileOf(old, situation), 'utf8')) as Recording;
+}
 
-export const writeRecording = (old: Old, recording: Recording): void =>
+export function writeRecording(old: Old, recording: Recording): void {
   writeFileSync(fileOf(old, recording.situation), `${JSON.stringify(recording, undefined, 2)}\n`);
+}

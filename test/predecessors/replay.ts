@@ -22,22 +22,25 @@ export type Replayed = {
   readonly lease?: Left;
 };
 
-const putObject = async (api: Api, old: Old, object: Left): Promise<void> => {
+async function putObject(api: Api, old: Old, object: Left): Promise<void> {
   const { status, ...rest } = object;
   const { deletionTimestamp, ...metadata } = rest.metadata;
   await api.post(collectionOfOld(old), { ...rest, metadata });
   const path = pathOfOld(old, metadata.name);
   if (status !== undefined) await api.patch(`${path}/status`, { status });
   if (deletionTimestamp !== undefined) await api.delete(path);
-};
+}
 
-const putLease = async (api: Api, old: Old, lease: Left, node: Node): Promise<void> => {
-  const ownerReferences = lease.metadata.ownerReferences?.map(owner => ({ ...owner, uid: node.metadata.uid }));
+async function putLease(api: Api, old: Old, lease: Left, node: Node): Promise<void> {
+  const ownerReferences = lease.metadata.ownerReferences?.map(owner => ({
+    ...owner,
+    uid: node.metadata.uid,
+  }));
   await api.post(leasesOf(old), { ...lease, metadata: { ...lease.metadata, ownerReferences } });
-};
+}
 
 /** Makes node, pods, objects and lease as the recording has them; answers what there was before. */
-export const replay = async (api: Api, old: Old, situation: Situation): Promise<Replayed> => {
+export async function replay(api: Api, old: Old, situation: Situation): Promise<Replayed> {
   const recording = readRecording(old, situation);
   const shift = Date.now() - stoppedForMs - Date.parse(recording.recordedAt);
   const { node, maintenances, lease } = withTimes(recording, time => {
@@ -55,25 +58,45 @@ export const replay = async (api: Api, old: Old, situation: Situation): Promise<
   for (const object of maintenances) await putObject(api, old, object);
   if (lease !== undefined) await putLease(api, old, lease, await getNode(api, nodeName));
   return { old, nodeName, face, maintenances, ...(lease && { lease }) };
-};
+}
 
 /** The lease of the older operator, or nothing. */
-export const oldLease = async (api: Api, old: Old, nodeName: string): Promise<JsonObject | undefined> => {
+export async function oldLease(
+  api: Api,
+  old: Old,
+  nodeName: string,
+): Promise<JsonObject | undefined> {
   const { status, body } = await api.call('GET', leasePathOf(old, nodeName));
   return status === 200 ? (body as Left).spec : undefined;
-};
+}
 
-/** Kubernetes' own node controller puts it on cordoned nodes, and takes off what somebody else has put there before the node was cordoned. */
+/**
+ * Kubernetes' own node controller puts it on cordoned nodes, and takes off what somebody else has
+ * put there before the node was cordoned.
+ */
 const cordonTaint = 'node.kubernetes.io/unschedulable';
 
-/** Nobody new can come to it. The taint of cordoned nodes follows the cordon by itself, on a busy machine some seconds later. */
-export const isClosedFor = (old: Old, node: Node): boolean =>
-  node.spec.unschedulable === true &&
-  taintsOf(old).every(({ key }) => key === cordonTaint || (node.spec.taints ?? []).some(taint => taint.key === key)) &&
-  (old.label === undefined || node.metadata.labels?.[old.label] === 'true');
+/**
+ * Nobody new can come to it. The taint of cordoned nodes follows the cordon by itself, on a busy
+ * machine some seconds later.
+ */
+export function isClosedFor(old: Old, node: Node): boolean {
+  return (
+    node.spec.unschedulable === true &&
+    taintsOf(old).every(
+      ({ key }) => key === cordonTaint || (node.spec.taints ?? []).some(taint => taint.key === key),
+    ) &&
+    (old.label === undefined || node.metadata.labels?.[old.label] === 'true')
+  );
+}
 
 /** Nobody new can come to it, and everybody can see why. */
-export const isHeldFor = (old: Old, node: Node): boolean =>
-  node.spec.unschedulable === true &&
-  taintsOf(old).every(({ key, effect }) => (node.spec.taints ?? []).some(taint => taint.key === key && taint.effect === effect)) &&
-  (old.label === undefined || node.metadata.labels?.[old.label] === 'true');
+export function isHeldFor(old: Old, node: Node): boolean {
+  return (
+    node.spec.unschedulable === true &&
+    taintsOf(old).every(({ key, effect }) =>
+      (node.spec.taints ?? []).some(taint => taint.key === key && taint.effect === effect),
+    ) &&
+    (old.label === undefined || node.metadata.labels?.[old.label] === 'true')
+  );
+}

@@ -10,7 +10,14 @@ import { type Left, leftOn, type Recording } from './recording.ts';
 
 /** How an older operator is brought into each situation in which it may be replaced. */
 
-export const situations = ['succeeded', 'running', 'deleted', 'lingering', 'shared', 'orphaned'] as const;
+export const situations = [
+  'succeeded',
+  'running',
+  'deleted',
+  'lingering',
+  'shared',
+  'orphaned',
+] as const;
 export type Situation = (typeof situations)[number];
 
 /** Of whoever else waits for the object to go. */
@@ -22,40 +29,58 @@ export const own: Recording['before'] = {
   taints: [{ key: 'example.test/dedicated', value: 'shop', effect: 'NoSchedule' }],
 };
 
-export const nodeOf = (old: Old, situation: Situation): string => `${old.short}-${situation}`;
+export function nodeOf(old: Old, situation: Situation): string {
+  return `${old.short}-${situation}`;
+}
 
 /** Two objects share a node where the situation is about that. */
-const objectsOf = (old: Old, situation: Situation): readonly string[] => {
+function objectsOf(old: Old, situation: Situation): readonly string[] {
   const name = nodeOf(old, situation);
   return situation === 'shared' || situation === 'orphaned' ? [`${name}-1`, `${name}-2`] : [name];
-};
+}
 
-export const pathOfOld = (old: Old, name: string): string => `${collectionOfOld(old)}/${name}`;
+export function pathOfOld(old: Old, name: string): string {
+  return `${collectionOfOld(old)}/${name}`;
+}
 
-export const maintenanceOf = (old: Old, name: string, nodeName = name, finalizers: readonly string[] = []): Manifest => ({
-  apiVersion: old.apiVersion,
-  kind: 'NodeMaintenance',
-  metadata: { name, ...(finalizers.length > 0 && { finalizers }) },
-  spec: { nodeName, reason: 'a new disk' },
-});
+export function maintenanceOf(
+  old: Old,
+  name: string,
+  nodeName = name,
+  finalizers: readonly string[] = [],
+): Manifest {
+  return {
+    apiVersion: old.apiVersion,
+    kind: 'NodeMaintenance',
+    metadata: { name, ...(finalizers.length > 0 && { finalizers }) },
+    spec: { nodeName, reason: 'a new disk' },
+  };
+}
 
 /** Pods that come and go at once: nothing here is about how long that takes. */
-export const atOnce: Readonly<Record<string, string>> = { 'drydock.test/ready-after': '0.1s', 'drydock.test/gone-after': '0.1s' };
+export const atOnce: Readonly<Record<string, string>> = {
+  'drydock.test/ready-after': '0.1s',
+  'drydock.test/gone-after': '0.1s',
+};
 
-export const quickPod = (nodeName: string, name: string): Manifest => podAt(nodeName, name, { namespace: nodeName, annotations: atOnce });
+export function quickPod(nodeName: string, name: string): Manifest {
+  return podAt(nodeName, name, { namespace: nodeName, annotations: atOnce });
+}
 
 /** The pod that its budget keeps where it is. */
-export const guardedPod = async (api: Api, nodeName: string): Promise<void> => {
+export async function guardedPod(api: Api, nodeName: string): Promise<void> {
   await create(api, namespace(nodeName), quickPod(nodeName, 'guarded'));
   await create(api, budget('guarded', { namespace: nodeName, minAvailable: 1 }));
-};
+}
 
 /** The budget lets the pod go. */
-export const relax = async (api: Api, nodeName: string): Promise<void> => {
-  await api.patch(`/apis/policy/v1/namespaces/${nodeName}/poddisruptionbudgets/guarded`, { spec: { minAvailable: 0 } });
-};
+export async function relax(api: Api, nodeName: string): Promise<void> {
+  await api.patch(`/apis/policy/v1/namespaces/${nodeName}/poddisruptionbudgets/guarded`, {
+    spec: { minAvailable: 0 },
+  });
+}
 
-const arrangeNode = async (api: Api, old: Old, situation: Situation): Promise<void> => {
+async function arrangeNode(api: Api, old: Old, situation: Situation): Promise<void> {
   const name = nodeOf(old, situation);
   await makeNode(api, name, own);
   if (situation === 'running') await guardedPod(api, name);
@@ -63,31 +88,45 @@ const arrangeNode = async (api: Api, old: Old, situation: Situation): Promise<vo
   await create(api, quickPod(name, 'free'));
   await untilPods(api, name, situation === 'running' ? 2 : 1);
   if (situation === 'running') await budgetAllows(api, name, 'guarded', 0);
-};
+}
 
-export const untilOld = (api: Api, old: Old, name: string, phase: string, isWanted: (status: Left['status']) => boolean = () => true) =>
-  waitFor(
+export function untilOld(
+  api: Api,
+  old: Old,
+  name: string,
+  phase: string,
+  isWanted: (status: Left['status']) => boolean = () => true,
+) {
+  return waitFor(
     `${name} to be ${phase}`,
     async () => {
       const { status } = await api.get<Left>(pathOfOld(old, name));
-      return status?.['phase'] === phase && isWanted(status) ? { done: status } : { yet: JSON.stringify(status) };
+      return status?.['phase'] === phase && isWanted(status)
+        ? { done: status }
+        : { yet: JSON.stringify(status) };
     },
     { deadlineMs: 90_000, everyMs: 100 },
   );
+}
 
 /** One after the other where there are two: the first finds the pods, the second an empty node. */
-const runThrough = async (api: Api, old: Old, situation: Situation): Promise<void> => {
+async function runThrough(api: Api, old: Old, situation: Situation): Promise<void> {
   const finalizers = situation === 'lingering' ? [foreignFinalizer] : [];
   for (const name of objectsOf(old, situation)) {
     await create(api, maintenanceOf(old, name, nodeOf(old, situation), finalizers));
     await untilOld(api, old, name, 'Succeeded');
   }
-};
+}
 
-/** Until nothing is written to any object any more: one that is deleted in the middle of a pass makes them complain. */
-export const untilIdle = async (api: Api, old: Old, { idleAfterMs }: OldOperator): Promise<void> => {
+/**
+ * Until nothing is written to any object any more: one that is deleted in the middle of a pass
+ * makes them complain.
+ */
+export async function untilIdle(api: Api, old: Old, { idleAfterMs }: OldOperator): Promise<void> {
   const versions = async (): Promise<string> =>
-    JSON.stringify((await api.get<List<Left>>(collectionOfOld(old))).items.map(({ status }) => status ?? null));
+    JSON.stringify(
+      (await api.get<List<Left>>(collectionOfOld(old))).items.map(({ status }) => status ?? null),
+    );
   let last = await versions();
   let since = performance.now();
   await until(`${old.name} to be idle`, async () => {
@@ -96,10 +135,10 @@ export const untilIdle = async (api: Api, old: Old, { idleAfterMs }: OldOperator
     last = now;
     return performance.now() - since >= idleAfterMs;
   });
-};
+}
 
 /** What the operator itself does to end something, while it still runs. */
-const endSome = async (api: Api, old: Old): Promise<void> => {
+async function endSome(api: Api, old: Old): Promise<void> {
   const [gone = ''] = objectsOf(old, 'orphaned');
   await api.delete(pathOfOld(old, gone));
   await untilGone(api, pathOfOld(old, gone));
@@ -109,20 +148,32 @@ const endSome = async (api: Api, old: Old): Promise<void> => {
     const { metadata } = await api.get<Left>(lingering);
     return JSON.stringify(metadata.finalizers) === JSON.stringify([foreignFinalizer]);
   });
-};
+}
 
 /** A blocked drain comes last: the real operators work on one node at a time. */
-const runInto = async (api: Api, old: Old, operator: OldOperator): Promise<void> => {
-  await Promise.all(situations.filter(one => one !== 'running').map(situation => runThrough(api, old, situation)));
+async function runInto(api: Api, old: Old, operator: OldOperator): Promise<void> {
+  await Promise.all(
+    situations.filter(one => one !== 'running').map(situation => runThrough(api, old, situation)),
+  );
   await untilIdle(api, old, operator);
   await endSome(api, old);
   await untilIdle(api, old, operator);
   await create(api, maintenanceOf(old, nodeOf(old, 'running')));
-  await untilOld(api, old, nodeOf(old, 'running'), 'Running', status => status?.['lastError'] !== undefined);
-};
+  await untilOld(
+    api,
+    old,
+    nodeOf(old, 'running'),
+    'Running',
+    status => status?.['lastError'] !== undefined,
+  );
+}
 
 /** Plays all situations and says what is left of each when the operator has been stopped. */
-export const play = async (api: Api, old: Old, operator: OldOperator): Promise<readonly Recording[]> => {
+export async function play(
+  api: Api,
+  old: Old,
+  operator: OldOperator,
+): Promise<readonly Recording[]> {
   await Promise.all(situations.map(situation => arrangeNode(api, old, situation)));
   await operator.start();
   try {
@@ -142,20 +193,20 @@ export const play = async (api: Api, old: Old, operator: OldOperator): Promise<r
       ...(await leftOn(api, old, nodeOf(old, situation))),
     })),
   );
-};
+}
 
 /** Waits for all, also when one has failed: nothing is left running then. */
-export const allOf = async (work: readonly Promise<void>[]): Promise<void> => {
+export async function allOf(work: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).find(one => one.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-};
+}
 
 /** Takes all objects of a kind away, whoever holds them. */
-export const clear = async (api: Api, old: Old): Promise<void> => {
+export async function clear(api: Api, old: Old): Promise<void> {
   for (const situation of situations) {
     for (const { metadata } of (await leftOn(api, old, nodeOf(old, situation))).maintenances) {
       await api.patch(pathOfOld(old, metadata.name), { metadata: { finalizers: null } });
       await api.delete(pathOfOld(old, metadata.name));
     }
   }
-};
+}

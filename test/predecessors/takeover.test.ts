@@ -3,7 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { apply, budgetAllows, create, getNode } from '../control-plane/objects/cluster.ts';
 import type { List, Node } from '../control-plane/objects/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from '../operator/harness/harness.ts';
 import {
   editNode,
   excludeLabel,
@@ -36,7 +41,10 @@ import {
   untilOld,
 } from './situations.ts';
 
-/** Drydock comes after an older operator, and an older operator after Drydock, each in the middle of maintenances. */
+/**
+ * Drydock comes after an older operator, and an older operator after Drydock, each in the middle of
+ * maintenances.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -59,20 +67,38 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
     return found;
   };
   const objectAt = (old: Old, name: string): Promise<Left> => api.get<Left>(pathOfOld(old, name));
-  const claimOf = async (old: Old, name: string): Promise<string | undefined> => (await objectAt(old, name)).metadata.annotations?.[claim];
-  const nameAt = ({ maintenances }: Replayed, index = 0): string => maintenances[index]?.metadata.name ?? '';
-  const recordOf = async (nodeName: string): Promise<string | undefined> => (await getNode(api, nodeName)).metadata.annotations?.[record];
+  const claimOf = async (old: Old, name: string): Promise<string | undefined> =>
+    (await objectAt(old, name)).metadata.annotations?.[claim];
+  const nameAt = ({ maintenances }: Replayed, index = 0): string =>
+    maintenances[index]?.metadata.name ?? '';
+  const recordOf = async (nodeName: string): Promise<string | undefined> =>
+    (await getNode(api, nodeName)).metadata.annotations?.[record];
 
   before(async () => {
     const crds = (await drydock(['crds', 'nodemaintenance.kubevirt.io'])).stdout;
     await apply(harness.api, crds);
     for (const old of allOld)
-      await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
+      await until(
+        `${old.name} to be served`,
+        async () => (await api.call('GET', collectionOfOld(old))).status === 200,
+      );
     const all = allOld.flatMap(old => situations.map(situation => ({ old, situation })));
-    await Promise.all(all.map(async ({ old, situation }) => void left.set(`${old.name} ${situation}`, await replay(api, old, situation))));
+    await Promise.all(
+      all.map(
+        async ({ old, situation }) =>
+          void left.set(`${old.name} ${situation}`, await replay(api, old, situation)),
+      ),
+    );
     const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
     // A test that fails leaves it behind: it ends with the control plane then.
-    api.watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal).catch(() => {});
+    api
+      .watch<Node>(
+        '/api/v1/nodes',
+        metadata.resourceVersion,
+        ({ object }) => void history.push(object),
+        watching.signal,
+      )
+      .catch(() => {});
     operator = await harness.startOperator();
   });
   after(async () => {
@@ -92,8 +118,13 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
   };
   const isReleased = async ({ old, nodeName, face }: Replayed): Promise<void> => {
     await untilFace(api, nodeName, face);
-    assert.equal(await hasLease(api, nodeName), false, 'the lease that all operators of today agree on');
-    if (old.apiVersion.includes('kubevirt')) assert.deepEqual(await oldLease(api, old, nodeName), { holderIdentity: 'node-maintenance' });
+    assert.equal(
+      await hasLease(api, nodeName),
+      false,
+      'the lease that all operators of today agree on',
+    );
+    if (old.apiVersion.includes('kubevirt'))
+      assert.deepEqual(await oldLease(api, old, nodeName), { holderIdentity: 'node-maintenance' });
   };
   /** medik8s before 0.16 had a lease that nobody else looks at; it stays as it is and runs out. */
   const sharesLease = (old: Old): boolean => old.name !== 'medik8s-0.15.0';
@@ -106,13 +137,19 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
       await hasRecord(here.nodeName);
       const renewed = async (): Promise<boolean> => {
         const spec = sharesLease(old) ? await oldLease(api, old, here.nodeName) : undefined;
-        return spec === undefined ? hasLease(api, here.nodeName) : spec['renewTime'] !== here.lease?.spec?.['renewTime'];
+        return spec === undefined
+          ? hasLease(api, here.nodeName)
+          : spec['renewTime'] !== here.lease?.spec?.['renewTime'];
       };
       await until('the lease to be renewed', renewed);
       const { renewTime: _now, ...lease } = (await oldLease(api, old, here.nodeName)) ?? {};
       const { renewTime: _then, ...before } = here.lease?.spec ?? {};
       assert.deepEqual(lease, before, 'the same lease, not a new one');
-      assert.deepEqual((await objectAt(old, name)).status, here.maintenances[0]?.status, 'nothing has changed');
+      assert.deepEqual(
+        (await objectAt(old, name)).status,
+        here.maintenances[0]?.status,
+        'nothing has changed',
+      );
       wasHeldThroughout(here);
       await remove(api, pathOfOld(old, name));
       await isReleased(here);
@@ -169,7 +206,9 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
       const here = of(old, 'orphaned');
       assert.equal(here.maintenances.length, 1);
       await isTakenOver(old, nameAt(here));
-      await until('the node to be held', async () => isHeldFor(old, await getNode(api, here.nodeName)));
+      await until('the node to be held', async () =>
+        isHeldFor(old, await getNode(api, here.nodeName)),
+      );
       await untilOld(api, old, nameAt(here), 'Succeeded');
       await remove(api, pathOfOld(old, nameAt(here)));
       await isReleased(here);
@@ -177,16 +216,24 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
   }
 
   /** A node that is done and one whose drain is blocked, both in the hands of Drydock. */
-  const inMidMaintenance = async (old: Old): Promise<{ readonly done: object; readonly blocked: object }> => {
+  const inMidMaintenance = async (
+    old: Old,
+  ): Promise<{ readonly done: object; readonly blocked: object }> => {
     const [done, blocked] = [`${old.short}-back-done`, `${old.short}-back-blocked`];
-    const faces = { done: await makeNode(api, done, own), blocked: await makeNode(api, blocked, own) };
+    const faces = {
+      done: await makeNode(api, done, own),
+      blocked: await makeNode(api, blocked, own),
+    };
     await guardedPod(api, blocked);
     await create(api, quickPod(blocked, 'free'));
     await untilPods(api, blocked, 2);
     await budgetAllows(api, blocked, 'guarded', 0);
     await create(api, maintenanceOf(old, done), maintenanceOf(old, blocked));
     await untilOld(api, old, done, 'Succeeded');
-    await until('only the guarded pod to be left', async () => (await namesOn(api, blocked)).join() === 'guarded');
+    await until(
+      'only the guarded pod to be left',
+      async () => (await namesOn(api, blocked)).join() === 'guarded',
+    );
     assert.equal((await objectAt(old, blocked)).status?.['phase'], 'Running');
     return faces;
   };
@@ -196,13 +243,18 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
     await remove(api, pathOfOld(old, nodeName));
     // The node controller may have put its taint on once more before the node was uncordoned.
     const isFree = ({ spec }: Node): boolean =>
-      spec.unschedulable === undefined && JSON.stringify(spec.taints) === JSON.stringify(own.taints);
+      spec.unschedulable === undefined &&
+      JSON.stringify(spec.taints) === JSON.stringify(own.taints);
     await until(`${nodeName} to be free`, async () => isFree(await getNode(api, nodeName)));
     const { metadata } = await getNode(api, nodeName);
     assert.notEqual(metadata.annotations?.[record], undefined, 'nobody has told it of the record');
     const lease = await oldLease(api, old, nodeName);
-    assert.deepEqual(lease, old.lease.released === 'deleted' ? undefined : { holderIdentity: 'node-maintenance' });
-    // medik8s before 0.17 does not know the label; docs/migrate.md says that it has to be taken off by hand.
+    assert.deepEqual(
+      lease,
+      old.lease.released === 'deleted' ? undefined : { holderIdentity: 'node-maintenance' },
+    );
+    // medik8s before 0.17 does not know the label; docs/migrate.md says that it has to be taken off
+    // by hand.
     const isLeft = old.name === 'medik8s-0.15.0';
     assert.equal(metadata.labels?.[excludeLabel], isLeft ? 'true' : undefined);
     if (isLeft) await editNode(api, nodeName, { metadata: { labels: { [excludeLabel]: null } } });
@@ -239,7 +291,10 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
         for (const which of ['done', 'blocked'] as const) {
           const nodeName = `${short}-back-${which}`;
           await untilFace(api, nodeName, faces[index]?.[which] ?? {});
-          await until(`${nodeName} to be without a lease`, async () => !(await hasLease(api, nodeName)));
+          await until(
+            `${nodeName} to be without a lease`,
+            async () => !(await hasLease(api, nodeName)),
+          );
         }
       }
     };

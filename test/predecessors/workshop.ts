@@ -9,7 +9,10 @@ import { main } from '../operator/harness/shipped.ts';
 import { assignmentsIn, type Section } from './guide.ts';
 import type { OldOperator } from './predecessor.ts';
 
-/** A shell for the steps of docs/migrate.md, and a kubelet for the two Deployments that they are about. */
+/**
+ * A shell for the steps of docs/migrate.md, and a kubelet for the two Deployments that they are
+ * about.
+ */
 
 /** A shell in which `kubectl` and `drydock` are those of this control plane. */
 export class Shell {
@@ -30,20 +33,37 @@ export class Shell {
   open({ variables, ways }: Section): void {
     this.#variables = assignmentsIn(variables);
     assert.notEqual(this.#variables, '');
-    for (const { steps } of ways) for (const { blocks } of steps) for (const block of blocks) this.#unrun.add(block);
+    for (const { steps } of ways)
+      for (const { blocks } of steps) for (const block of blocks) this.#unrun.add(block);
   }
 
   /** Runs one step of a way and answers what it has printed. */
   async run({ ways }: Section, heading: string, number: number): Promise<string> {
-    const step = ways.find(way => way.heading === heading)?.steps.find(({ title }) => title.startsWith(`${number}. `));
-    assert.ok(step !== undefined && step.blocks.length > 0, `docs/migrate.md: ${heading} has a step ${number} with commands`);
+    const step = ways
+      .find(way => way.heading === heading)
+      ?.steps.find(({ title }) => title.startsWith(`${number}. `));
+    assert.ok(
+      step !== undefined && step.blocks.length > 0,
+      `docs/migrate.md: ${heading} has a step ${number} with commands`,
+    );
     const printed: string[] = [];
     for (const block of step.blocks) {
-      const { code, stdout, stderr } = await run('sh', ['-eu', '-c', `${this.#variables}\n${block}`], {
-        cwd: this.#controlPlane.folder,
-        environment: { PATH: `${this.#programs}:${process.env['PATH'] ?? ''}`, KUBECONFIG: this.#controlPlane.kubeconfig },
-      });
-      assert.equal(code, 0, `docs/migrate.md, ${heading}, ${step.title}:\n${block}\n${stdout}${stderr}`);
+      const { code, stdout, stderr } = await run(
+        'sh',
+        ['-eu', '-c', `${this.#variables}\n${block}`],
+        {
+          cwd: this.#controlPlane.folder,
+          environment: {
+            PATH: `${this.#programs}:${process.env['PATH'] ?? ''}`,
+            KUBECONFIG: this.#controlPlane.kubeconfig,
+          },
+        },
+      );
+      assert.equal(
+        code,
+        0,
+        `docs/migrate.md, ${heading}, ${step.title}:\n${block}\n${stdout}${stderr}`,
+      );
       this.#variables += `\n${assignmentsIn(block)}`;
       this.#unrun.delete(block);
       printed.push(stdout);
@@ -73,31 +93,51 @@ type Deployment = {
   readonly spec: {
     readonly replicas: number;
     readonly template: {
-      readonly spec: { readonly containers: readonly { readonly args?: readonly string[]; readonly env?: readonly EnvEntry[] }[] };
+      readonly spec: {
+        readonly containers: readonly {
+          readonly args?: readonly string[];
+          readonly env?: readonly EnvEntry[];
+        }[];
+      };
     };
   };
 };
 
-const environmentOf = ({ metadata, spec }: Deployment): Readonly<Record<string, string>> => {
-  const fields: Readonly<Record<string, string>> = { 'metadata.name': 'drydock-0', 'metadata.namespace': metadata.namespace };
+function environmentOf({ metadata, spec }: Deployment): Readonly<Record<string, string>> {
+  const fields: Readonly<Record<string, string>> = {
+    'metadata.name': 'drydock-0',
+    'metadata.namespace': metadata.namespace,
+  };
   const [container] = spec.template.spec.containers;
   return Object.fromEntries(
-    (container?.env ?? []).map(({ name, value, valueFrom }) => [name, value ?? fields[valueFrom?.fieldRef?.fieldPath ?? ''] ?? '']),
+    (container?.env ?? []).map(({ name, value, valueFrom }) => [
+      name,
+      value ?? fields[valueFrom?.fieldRef?.fieldPath ?? ''] ?? '',
+    ]),
   );
-};
+}
 
 /** What would be another thing for a process of this machine: who listens where. */
-const isOfPod = (arg: string): boolean => /^--(health-probe-bind-address|metrics-bind-address|webhook-.*)=/.test(arg);
+function isOfPod(arg: string): boolean {
+  return /^--(health-probe-bind-address|metrics-bind-address|webhook-.*)=/.test(arg);
+}
 
-const flagsOf = ({ spec }: Deployment): readonly string[] => {
+function flagsOf({ spec }: Deployment): readonly string[] {
   const [, ...args] = spec.template.spec.containers[0]?.args ?? [];
   return [...args.filter(arg => !isOfPod(arg)), '--webhook-port=0'];
-};
+}
 
 /** Which Deployment stands for the older operator, and who plays it. */
-export type OperatorDeployment = { readonly namespace: string; readonly name: string; readonly operator: OldOperator };
+export type OperatorDeployment = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly operator: OldOperator;
+};
 
-/** Runs an operator for as long as its Deployment has replicas: with the arguments and the environment that its pods would have. */
+/**
+ * Runs an operator for as long as its Deployment has replicas: with the arguments and the
+ * environment that its pods would have.
+ */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
   readonly #done = new AbortController();
@@ -127,7 +167,8 @@ export class Kubelet {
     this.#done.abort();
     await this.#working;
     if (this.#oldRuns) await this.#cast?.operator.stop();
-    if (this.#failure !== undefined) throw new Error('the kubelet of the test has failed', { cause: this.#failure });
+    if (this.#failure !== undefined)
+      throw new Error('the kubelet of the test has failed', { cause: this.#failure });
   }
 
   async #work(): Promise<void> {
@@ -140,7 +181,10 @@ export class Kubelet {
   async #look(): Promise<void> {
     const drydock = await this.#deployment('drydock-system', 'drydock');
     if (drydock !== undefined && drydock.spec.replicas > 0) {
-      this.#drydock ??= await this.#start({ flags: flagsOf(drydock), environment: environmentOf(drydock) });
+      this.#drydock ??= await this.#start({
+        flags: flagsOf(drydock),
+        environment: environmentOf(drydock),
+      });
     } else if (this.#drydock !== undefined) {
       await this.#drydock.running.stop();
       this.#drydock = undefined;
@@ -154,7 +198,10 @@ export class Kubelet {
   }
 
   async #deployment(namespace: string, name: string): Promise<Deployment | undefined> {
-    const { status, body } = await this.#controlPlane.api.call('GET', `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`);
+    const { status, body } = await this.#controlPlane.api.call(
+      'GET',
+      `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`,
+    );
     return status === 200 ? (body as Deployment) : undefined;
   }
 }

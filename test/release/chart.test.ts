@@ -13,68 +13,111 @@ import type { ControlPlane } from '../control-plane/types.ts';
 import { drydock } from '../operator/harness/shipped.ts';
 import { helmBuilt } from './helm.ts';
 
-/** The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and goes on a real control plane. */
+/**
+ * The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and
+ * goes on a real control plane.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
 const released = join(root, 'dist', 'release');
 const folder = mkdtempSync(join(tmpdir(), 'drydock-chart-'));
 const home = 'drydock-system';
 
-const helms = await Promise.all((['3', '4'] as const).map(async major => ({ major, built: await helmBuilt(major) })));
+const helms = await Promise.all(
+  (['3', '4'] as const).map(async major => ({ major, built: await helmBuilt(major) })),
+);
 const [first] = helms;
 const skip = first?.built.kind === 'ready' ? false : (first?.built.why ?? '');
 let chart = '';
 
 before(async () => {
-  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'chart'], { cwd: root });
+  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'chart'], {
+    cwd: root,
+  });
   assert.deepEqual([code, stderr], [0, '']);
-  chart = join(released, readdirSync(released).find(name => name.startsWith('drydock-chart-')) ?? '');
+  chart = join(
+    released,
+    readdirSync(released).find(name => name.startsWith('drydock-chart-')) ?? '',
+  );
 });
 after(() => rmSync(folder, { recursive: true }));
 
 type Values = Readonly<Record<string, unknown>>;
 
-const settings = { HELM_CACHE_HOME: join(folder, 'cache'), HELM_CONFIG_HOME: join(folder, 'config'), HELM_DATA_HOME: join(folder, 'data') };
+const settings = {
+  HELM_CACHE_HOME: join(folder, 'cache'),
+  HELM_CONFIG_HOME: join(folder, 'config'),
+  HELM_DATA_HOME: join(folder, 'data'),
+};
 
-const helmOf =
-  (major: '3' | '4') =>
-  (args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Outcome> => {
+function helmOf(major: '3' | '4') {
+  return (
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<Outcome> => {
     const found = helms.find(one => one.major === major);
     const program = found?.built.kind === 'ready' ? join(found.built.folder, 'helm') : '';
     return run(program, args, { environment: { ...settings, ...environment } });
   };
+}
 
 let files = 0;
-const valuesFile = (values: Values): string => {
+function valuesFile(values: Values): string {
   files += 1;
   const file = join(folder, `values-${files}.yaml`);
   writeFileSync(file, stringify(values));
   return file;
-};
+}
 
 /** Settings that are left empty in a chart, and fields that only a chart writes. */
-const plain = (manifest: Manifest): unknown =>
-  JSON.parse(
+function plain(manifest: Manifest): unknown {
+  return JSON.parse(
     JSON.stringify(manifest, (key, value: unknown) => {
-      if (['imagePullSecrets'].includes(key) && Object.keys(value as object).length === 0) return undefined;
+      if (['imagePullSecrets'].includes(key) && Object.keys(value as object).length === 0)
+        return undefined;
       if (key !== 'annotations') return value;
-      const { 'helm.sh/resource-policy': _kept, ...rest } = value as Readonly<Record<string, string>>;
+      const { 'helm.sh/resource-policy': _kept, ...rest } = value as Readonly<
+        Record<string, string>
+      >;
       return Object.keys(rest).length === 0 ? undefined : rest;
     }),
   );
+}
 
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+function keyOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
 
 /** The namespace of a release is made by Helm, without labels. */
-const byKey = (all: readonly Manifest[], namespace: string): ReadonlyMap<string, unknown> =>
-  new Map(all.filter(one => one.kind !== 'Namespace' || one.metadata.name !== namespace).map(one => [keyOf(one), plain(one)]));
+function byKey(all: readonly Manifest[], namespace: string): ReadonlyMap<string, unknown> {
+  return new Map(
+    all
+      .filter(one => one.kind !== 'Namespace' || one.metadata.name !== namespace)
+      .map(one => [keyOf(one), plain(one)]),
+  );
+}
 
-const rendered = async (major: '3' | '4', values: Values, kubernetes = '1.37.2', namespace = home): Promise<readonly Manifest[]> => {
-  const args = ['template', 'drydock', chart, '--namespace', namespace, '--values', valuesFile(values), '--kube-version', kubernetes];
+async function rendered(
+  major: '3' | '4',
+  values: Values,
+  kubernetes = '1.37.2',
+  namespace = home,
+): Promise<readonly Manifest[]> {
+  const args = [
+    'template',
+    'drydock',
+    chart,
+    '--namespace',
+    namespace,
+    '--values',
+    valuesFile(values),
+    '--kube-version',
+    kubernetes,
+  ];
   const { code, stdout, stderr } = await helmOf(major)(args);
   assert.equal(code, 0, stderr);
   return manifestsIn(stdout).filter(manifest => (manifest as Manifest | null) !== null);
-};
+}
 
 const on = { enabled: true };
 const off = { enabled: false };
@@ -86,11 +129,20 @@ for (const { major, built } of helms) {
       assert.equal(code, 0, stdout + stderr);
     });
 
-    const rows: readonly (readonly [what: string, values: Values, install: readonly string[], kubernetes?: string])[] = [
+    const rows: readonly (readonly [
+      what: string,
+      values: Values,
+      install: readonly string[],
+      kubernetes?: string,
+    ])[] = [
       ['the defaults', {}, []],
       ['no webhook', { webhook: off }, ['--without', 'webhook']],
       ['cert-manager', { webhook: { certManager: true } }, ['--with', 'cert-manager']],
-      ['only nodes of the control plane', { controlPlane: { only: true } }, ['--with', 'control-plane']],
+      [
+        'only nodes of the control plane',
+        { controlPlane: { only: true } },
+        ['--with', 'control-plane'],
+      ],
       [
         'everything',
         {
@@ -118,27 +170,51 @@ for (const { major, built } of helms) {
       ],
       ['an older Kubernetes', {}, ['--kube-version', '1.30'], '1.30.14'],
       ['no kinds', { crds: off }, ['--without', 'crds']],
-      ['shared namespaces that are there', { sharedNamespaces: off }, ['--without', 'shared-namespaces']],
+      [
+        'shared namespaces that are there',
+        { sharedNamespaces: off },
+        ['--without', 'shared-namespaces'],
+      ],
       ['no policies', { admissionPolicies: off }, ['--without', 'admission-policies']],
     ];
     for (const [what, values, install, kubernetes] of rows)
       test(`renders what drydock install prints: ${what}`, async () => {
         const printed = await drydock(['install', '--namespace', home, ...install]);
         assert.equal(printed.code, 0, printed.stderr);
-        const [ours, theirs] = [byKey(await rendered(major, values, kubernetes), home), byKey(manifestsIn(printed.stdout), home)];
+        const [ours, theirs] = [
+          byKey(await rendered(major, values, kubernetes), home),
+          byKey(manifestsIn(printed.stdout), home),
+        ];
         assert.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
         for (const [key, object] of ours) assert.deepEqual(object, theirs.get(key), key);
       });
 
     test('settings that are not there at all have their defaults, as after an upgrade with the values of an older release', async () => {
       const none = Object.fromEntries(
-        ['plans', 'agent', 'apiPriority', 'admissionPolicies', 'resources', 'replicas', 'extraEnv'].map(name => [name, null]),
+        [
+          'plans',
+          'agent',
+          'apiPriority',
+          'admissionPolicies',
+          'resources',
+          'replicas',
+          'extraEnv',
+        ].map(name => [name, null]),
       );
-      const [without, usual] = [await rendered(major, { ...none, image: { pullSecrets: null } }), await rendered(major, {})];
+      const [without, usual] = [
+        await rendered(major, { ...none, image: { pullSecrets: null } }),
+        await rendered(major, {}),
+      ];
       assert.deepEqual(without, usual);
       const limits = { limits: { memory: null } };
-      const operator = (await rendered(major, { resources: limits })).find(({ kind }) => kind === 'Deployment');
-      assert.doesNotMatch(JSON.stringify(operator), /"limits":\{"memory"/, 'what somebody takes away stays away');
+      const operator = (await rendered(major, { resources: limits })).find(
+        ({ kind }) => kind === 'Deployment',
+      );
+      assert.doesNotMatch(
+        JSON.stringify(operator),
+        /"limits":\{"memory"/,
+        'what somebody takes away stays away',
+      );
     });
 
     test('a namespace of digits is a text', async () => {
@@ -157,11 +233,24 @@ for (const { major, built } of helms) {
       type Placed = { readonly affinity: object; readonly tolerations: readonly object[] };
       const placed = async (values: Values): Promise<Placed> => {
         const operator = (await rendered(major, values)).find(({ kind }) => kind === 'Deployment');
-        return (operator as unknown as { readonly spec: { readonly template: { readonly spec: Placed } } }).spec.template.spec;
+        return (
+          operator as unknown as { readonly spec: { readonly template: { readonly spec: Placed } } }
+        ).spec.template.spec;
       };
       const usual = await placed({});
-      const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }] } };
-      const toleration = { key: 'dedicated', operator: 'Equal', value: 'ops', effect: 'NoSchedule' };
+      const affinity = {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: 'kubernetes.io/hostname' },
+          ],
+        },
+      };
+      const toleration = {
+        key: 'dedicated',
+        operator: 'Equal',
+        value: 'ops',
+        effect: 'NoSchedule',
+      };
       const own = await placed({ affinity, tolerations: [toleration] });
       assert.deepEqual(own.affinity, affinity);
       assert.deepEqual(own.tolerations, [...usual.tolerations, toleration]);
@@ -169,18 +258,28 @@ for (const { major, built } of helms) {
     });
 
     test('listens on the ports that are set, everywhere, and on the network of its node', async () => {
-      const all = await rendered(major, { ports: { webhook: 10_250, metrics: 9100, health: 9200 }, hostNetwork: true });
+      const all = await rendered(major, {
+        ports: { webhook: 10_250, metrics: 9100, health: 9200 },
+        hostNetwork: true,
+      });
       type Pod = {
         readonly hostNetwork?: boolean;
         readonly dnsPolicy?: string;
-        readonly containers: readonly { readonly args: readonly string[]; readonly ports: readonly object[] }[];
+        readonly containers: readonly {
+          readonly args: readonly string[];
+          readonly ports: readonly object[];
+        }[];
       };
       const deployment = all.find(({ kind }) => kind === 'Deployment') as unknown as {
         readonly spec: { readonly template: { readonly spec: Pod } };
       };
       const { hostNetwork, dnsPolicy, containers } = deployment.spec.template.spec;
       assert.deepEqual([hostNetwork, dnsPolicy], [true, 'ClusterFirstWithHostNet']);
-      for (const arg of ['--webhook-port=10250', '--metrics-bind-address=:9100', '--health-probe-bind-address=:9200'])
+      for (const arg of [
+        '--webhook-port=10250',
+        '--metrics-bind-address=:9100',
+        '--health-probe-bind-address=:9200',
+      ])
         assert.ok(containers[0]?.args.includes(arg), arg);
       assert.deepEqual(containers[0]?.ports, [
         { name: 'webhook', containerPort: 10_250 },
@@ -195,13 +294,28 @@ for (const { major, built } of helms) {
 
     test('leaves out single objects, adds arguments and variables, and refuses what is no setting or contradicts itself', async () => {
       const proxy = { name: 'NO_PROXY', value: '172.30.0.0/16' };
-      const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'], extraEnv: [proxy] });
-      assert.ok(!all.some(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'drydock'));
-      assert.ok(!all.some(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === 'drydock-pod-deletion'));
+      const all = await rendered(major, {
+        networkPolicy: off,
+        podDeletion: off,
+        extraArgs: ['--machines-per-set=2'],
+        extraEnv: [proxy],
+      });
+      assert.ok(
+        !all.some(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'drydock'),
+      );
+      assert.ok(
+        !all.some(
+          ({ kind, metadata }) =>
+            kind === 'ClusterRoleBinding' && metadata.name === 'drydock-pod-deletion',
+        ),
+      );
       const operator = all.find(({ kind }) => kind === 'Deployment');
       assert.match(JSON.stringify(operator), /"--webhook-port=9443","--machines-per-set=2"\]/);
       assert.doesNotMatch(JSON.stringify(operator), /hostNetwork|dnsPolicy/);
-      assert.match(JSON.stringify(operator), /"spec.nodeName"}}},{"name":"NO_PROXY","value":"172.30.0.0\/16"}\]/);
+      assert.match(
+        JSON.stringify(operator),
+        /"spec.nodeName"}}},{"name":"NO_PROXY","value":"172.30.0.0\/16"}\]/,
+      );
       for (const [values, expected] of [
         [{ extraEnv: ['A=b'] }, /extraEnv/],
         [{ replica: 3 }, /replica/],
@@ -215,7 +329,10 @@ for (const { major, built } of helms) {
         ],
         [{ extraArgs: ['--metrics-secure'] }, /extraArgs: --metrics-secure is set by the chart/],
         [{ ports: { webhook: 443 } }, /webhook/],
-        [{ controlPlane: { only: true }, affinity: { nodeAffinity: {} } }, /set one of controlPlane\.only and affinity/],
+        [
+          { controlPlane: { only: true }, affinity: { nodeAffinity: {} } },
+          /set one of controlPlane\.only and affinity/,
+        ],
       ] as const) {
         const { code, stderr } = await helmOf(major)([
           'template',
@@ -235,7 +352,10 @@ for (const { major, built } of helms) {
 
 const started = await startControlPlane({});
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : skip;
-const external = started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own';
+const external =
+  started.kind === 'started' &&
+  started.external &&
+  'it installs itself: it needs a control plane of its own';
 const controlPlane = started as ControlPlane;
 
 describe('on a real control plane', { skip: leftOut || external, timeout: 240_000 }, () => {
@@ -247,14 +367,24 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
   after(() => controlPlane.stop());
 
   const replicas = async (): Promise<number> =>
-    (await api.get<{ readonly spec: { readonly replicas: number } }>(`/apis/apps/v1/namespaces/${home}/deployments/drydock`)).spec.replicas;
+    (
+      await api.get<{ readonly spec: { readonly replicas: number } }>(
+        `/apis/apps/v1/namespaces/${home}/deployments/drydock`,
+      )
+    ).spec.replicas;
   const status = async (path: string): Promise<number> => (await api.call('GET', path)).status;
 
   test('what others have made and use as well is there already', async () => {
     const shared = 'nodemaintenances.nodemaintenance.medik8s.io';
-    const [kind] = manifestsIn(readFileSync(join(root, 'deploy', 'crds', `${shared}.yaml`), 'utf8'));
+    const [kind] = manifestsIn(
+      readFileSync(join(root, 'deploy', 'crds', `${shared}.yaml`), 'utf8'),
+    );
     assert.ok(kind);
-    await create(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'medik8s-leases', labels: { team: 'nodes' } } });
+    await create(api, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'medik8s-leases', labels: { team: 'nodes' } },
+    });
     await create(api, { ...kind, metadata: { ...kind.metadata, labels: { by: 'them' } } });
   });
   const marksOfOthers = async (): Promise<readonly unknown[]> =>
@@ -264,7 +394,9 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
         '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodemaintenances.nodemaintenance.medik8s.io',
       ].map(async path => {
         const { labels, annotations } = (
-          await api.get<{ readonly metadata: { readonly labels?: object; readonly annotations?: object } }>(path)
+          await api.get<{
+            readonly metadata: { readonly labels?: object; readonly annotations?: object };
+          }>(path)
         ).metadata;
         return { labels, annotations };
       }),
@@ -276,7 +408,10 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
     }, async () => {
       const environment = { KUBECONFIG: controlPlane.kubeconfig };
       const helm = async (...args: readonly string[]): Promise<string> => {
-        const { code, stdout, stderr } = await helmOf(major)([...args, '--namespace', home], environment);
+        const { code, stdout, stderr } = await helmOf(major)(
+          [...args, '--namespace', home],
+          environment,
+        );
         assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
         return stdout;
       };
@@ -284,20 +419,40 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
       const notes = await helm('install', 'drydock', chart, '--create-namespace');
       assert.match(notes, /kubectl -n drydock-system rollout status deployment\/drydock/);
       assert.equal(await replicas(), 2);
-      const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/maintenances.drydock.dev';
+      const crd =
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/maintenances.drydock.dev';
       assert.equal(await status(crd), 200);
-      assert.match((await drydock(['check', '--kubeconfig', controlPlane.kubeconfig])).stdout, /^ok {4}kinds .*\n(.*\n)*ok {4}rights /m);
+      assert.match(
+        (await drydock(['check', '--kubeconfig', controlPlane.kubeconfig])).stdout,
+        /^ok {4}kinds .*\n(.*\n)*ok {4}rights /m,
+      );
       // What somebody has changed of a kind, an upgrade brings back: kinds are upgraded as well.
       const shortNames = async (): Promise<readonly string[] | undefined> =>
-        (await api.get<{ readonly spec: { readonly names: { readonly shortNames?: readonly string[] } } }>(crd)).spec.names.shortNames;
+        (
+          await api.get<{
+            readonly spec: { readonly names: { readonly shortNames?: readonly string[] } };
+          }>(crd)
+        ).spec.names.shortNames;
       const before = await shortNames();
       await api.patch(crd, { spec: { names: { shortNames: ['gone'] } } });
-      await helm('upgrade', 'drydock', chart, '--set', 'replicas=3', ...(major === '4' ? ['--force-conflicts'] : []));
+      await helm(
+        'upgrade',
+        'drydock',
+        chart,
+        '--set',
+        'replicas=3',
+        ...(major === '4' ? ['--force-conflicts'] : []),
+      );
       assert.equal(await replicas(), 3);
       assert.deepEqual(await shortNames(), before);
       await helm('rollback', 'drydock', '1', ...(major === '4' ? ['--force-conflicts'] : []));
       assert.equal(await replicas(), 2);
-      const byOurs = await drydock(['uninstall', '--apply', '--kubeconfig', controlPlane.kubeconfig]);
+      const byOurs = await drydock([
+        'uninstall',
+        '--apply',
+        '--kubeconfig',
+        controlPlane.kubeconfig,
+      ]);
       assert.equal(byOurs.code, 1);
       assert.match(
         byOurs.stderr,
@@ -306,13 +461,25 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
       await helm('uninstall', 'drydock', '--wait');
       assert.deepEqual(await marksOfOthers(), theirs, 'what others have made is theirs as before');
       assert.equal(await status(`/apis/apps/v1/namespaces/${home}/deployments/drydock`), 404);
-      assert.deepEqual([await status(crd), await status('/api/v1/namespaces/medik8s-leases')], [200, 200]);
-      assert.equal(await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator'), 404);
+      assert.deepEqual(
+        [await status(crd), await status('/api/v1/namespaces/medik8s-leases')],
+        [200, 200],
+      );
+      assert.equal(
+        await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator'),
+        404,
+      );
 
       const connection = ['--kubeconfig', controlPlane.kubeconfig];
       const byCommand = await drydock(['install', '--apply', '--force-conflicts', ...connection]);
       assert.equal(byCommand.code, 0, byCommand.stdout);
-      await helm('install', 'drydock', chart, '--take-ownership', ...(major === '4' ? ['--force-conflicts'] : []));
+      await helm(
+        'install',
+        'drydock',
+        chart,
+        '--take-ownership',
+        ...(major === '4' ? ['--force-conflicts'] : []),
+      );
       await helm('uninstall', 'drydock', '--wait');
       const rest = await drydock(['uninstall', '--apply', ...connection]);
       assert.equal(rest.code, 0, rest.stderr);

@@ -11,7 +11,15 @@ export const crane = await ensureBuilt({
   module: join(import.meta.dirname, 'crane'),
   salt: '',
   announcement: 'building crane for the tests, a few seconds,',
-  build: (to, go) => go(['build', '-o', join(to, 'crane'), '-ldflags', '-s -w', 'github.com/google/go-containerregistry/cmd/crane']),
+  build: (to, go) =>
+    go([
+      'build',
+      '-o',
+      join(to, 'crane'),
+      '-ldflags',
+      '-s -w',
+      'github.com/google/go-containerregistry/cmd/crane',
+    ]),
 });
 
 /** Path of crane; only where it is built. */
@@ -27,7 +35,7 @@ export type Registry = {
 };
 
 /** Starts it, and waits until it listens. */
-export const startRegistry = async (): Promise<Registry> => {
+export async function startRegistry(): Promise<Registry> {
   const [port = 0] = await freePorts(1);
   const address = `127.0.0.1:${port}`;
   const child = spawn(craneProgram, ['registry', 'serve', '--address', address], {
@@ -38,9 +46,15 @@ export const startRegistry = async (): Promise<Registry> => {
   return {
     address,
     push: async (layout, name, ...flags) => {
-      const { code, stderr } = await run(craneProgram, ['push', ...flags, layout, `${address}/${name}`, '--insecure']);
+      const { code, stderr } = await run(craneProgram, [
+        'push',
+        ...flags,
+        layout,
+        `${address}/${name}`,
+        '--insecure',
+      ]);
       if (code !== 0) throw new Error(`crane push ended with ${code}: ${stderr}`);
     },
     stop: () => void child.kill(),
   };
-};
+}

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -13,21 +22,28 @@ import { cosign, shell, signing, verifying } from './signing.ts';
 const root = join(import.meta.dirname, '..', '..');
 const released = join(root, 'dist', 'release');
 const folder = mkdtempSync(join(tmpdir(), 'drydock-image-'));
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
 const file = join(released, `drydock-image-${version}.tar.gz`);
 
 const hasDebian = (await run('dpkg-deb', ['--version']).catch(() => undefined)) !== undefined;
 const isRoot = process.getuid?.() === 0;
-const make = (): Promise<Outcome> => run(process.execPath, ['tools/release.ts', '--only', 'image'], { cwd: root, timeoutMs: 200_000 });
+function make(): Promise<Outcome> {
+  return run(process.execPath, ['tools/release.ts', '--only', 'image'], {
+    cwd: root,
+    timeoutMs: 200_000,
+  });
+}
 const made = hasDebian && isRoot && crane.kind === 'ready' ? await make() : undefined;
 
-const leftOut = (): string | false => {
+function leftOut(): string | false {
   if (!hasDebian) return 'it is made of packages of Debian, with dpkg-deb';
   if (!isRoot) return 'its container is played by chroot, which needs root';
   if (crane.kind === 'left-out') return crane.why;
   const [unreachable] = /^.*cannot be fetched.*$/m.exec(made?.stderr ?? '') ?? [];
   return unreachable ?? false;
-};
+}
 const why = leftOut();
 const skip = why === false ? false : `image left out: ${why}`;
 
@@ -62,7 +78,8 @@ describe('the image', { skip, timeout: 300_000 }, () => {
     assert.equal(code, 0, stderr);
     return stdout;
   };
-  const manifestOf = async (of: string): Promise<Manifest> => JSON.parse(await say('manifest', of)) as Manifest;
+  const manifestOf = async (of: string): Promise<Manifest> =>
+    JSON.parse(await say('manifest', of)) as Manifest;
   const imageFor = async (architecture: string): Promise<string> => {
     const { manifests } = await manifestOf(name);
     return `${name.replace(/:[^:/]+$/, '')}@${manifests.find(({ platform }) => platform?.architecture === architecture)?.digest ?? ''}`;
@@ -87,15 +104,28 @@ describe('the image', { skip, timeout: 300_000 }, () => {
   /** As the container's runtime starts it: as nobody, with its environment alone. */
   const inside = async (...args: readonly string[]): Promise<Outcome> => {
     const { config } = JSON.parse(await say('config', await imageFor('amd64'))) as Config;
-    const command = ['-i', ...config.Env, '/usr/sbin/chroot', `--userspec=${config.User}`, place, ...config.Entrypoint, ...args];
+    const command = [
+      '-i',
+      ...config.Env,
+      '/usr/sbin/chroot',
+      `--userspec=${config.User}`,
+      place,
+      ...config.Entrypoint,
+      ...args,
+    ];
     return run('env', command);
   };
 
   test('is for both architectures, small, valid, and has a bill of materials and its provenance attached to each', async () => {
-    const attached = ['unknown application/vnd.cyclonedx+json', 'unknown application/vnd.in-toto+json'];
+    const attached = [
+      'unknown application/vnd.cyclonedx+json',
+      'unknown application/vnd.in-toto+json',
+    ];
     const { manifests } = await manifestOf(name);
     assert.deepEqual(
-      manifests.map(({ platform, artifactType }) => `${platform?.architecture ?? ''} ${artifactType ?? ''}`.trim()),
+      manifests.map(({ platform, artifactType }) =>
+        `${platform?.architecture ?? ''} ${artifactType ?? ''}`.trim(),
+      ),
       ['amd64', 'arm64', ...Array.from({ length: 2 }, () => attached).flat()],
     );
     for (const architecture of ['amd64', 'arm64']) {
@@ -105,12 +135,19 @@ describe('the image', { skip, timeout: 300_000 }, () => {
       const size = layers.reduce((sum, layer) => sum + layer.size, 0);
       assert.ok(size < 80e6, `${architecture}: ${size}`);
     }
-    const bill = JSON.parse(readFileSync(join(released, `drydock-${version}.cdx.json`), 'utf8')) as {
+    const bill = JSON.parse(
+      readFileSync(join(released, `drydock-${version}.cdx.json`), 'utf8'),
+    ) as {
       readonly bomFormat: string;
       readonly components: readonly { readonly purl: string }[];
     };
     assert.equal(bill.bomFormat, 'CycloneDX');
-    for (const purl of [/^pkg:npm\/commander@/, /^pkg:npm\/%40aws-sdk\/client-ec2@/, /^pkg:generic\/node@26/, /^pkg:deb\/debian\/libc6@/])
+    for (const purl of [
+      /^pkg:npm\/commander@/,
+      /^pkg:npm\/%40aws-sdk\/client-ec2@/,
+      /^pkg:generic\/node@26/,
+      /^pkg:deb\/debian\/libc6@/,
+    ])
       assert.ok(
         bill.components.some(one => purl.test(one.purl)),
         String(purl),
@@ -129,13 +166,19 @@ describe('the image', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(await inside('install'), await drydock(['install']));
     const { code, stderr } = await inside('operator', '--kubeconfig', '/dev/null');
     assert.equal(code, 2, stderr);
-    const all = readdirSync(place, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
+    const all = readdirSync(place, { recursive: true, withFileTypes: true }).filter(entry =>
+      entry.isFile(),
+    );
     const programs = all
       .map(entry => join(entry.parentPath, entry.name))
-      .filter(path => (statSync(path).mode & 0o111) !== 0 && !/\.so(\.|$)|\/ld-linux|\.mjs$/.test(path))
+      .filter(
+        path => (statSync(path).mode & 0o111) !== 0 && !/\.so(\.|$)|\/ld-linux|\.mjs$/.test(path),
+      )
       .map(path => path.slice(place.length));
     assert.deepEqual(programs, ['/usr/local/bin/node']);
-    const owned = all.filter(entry => (statSync(join(entry.parentPath, entry.name)).mode & 0o022) !== 0);
+    const owned = all.filter(
+      entry => (statSync(join(entry.parentPath, entry.name)).mode & 0o022) !== 0,
+    );
     assert.deepEqual(
       owned.map(({ name }) => name),
       [],
@@ -146,7 +189,9 @@ describe('the image', { skip, timeout: 300_000 }, () => {
   test('is signed as RELEASING.md says, and verified without a network as docs/install.md says', {
     skip: cosign.kind === 'left-out' && cosign.why,
   }, async () => {
-    const folders = [cosign, crane].flatMap(built => (built.kind === 'ready' ? [built.folder] : []));
+    const folders = [cosign, crane].flatMap(built =>
+      built.kind === 'ready' ? [built.folder] : [],
+    );
     const place = join(folder, 'release');
     cpSync(released, place, { recursive: true });
     const [registryName = ''] = name.split('/');
@@ -162,7 +207,10 @@ describe('the image', { skip, timeout: 300_000 }, () => {
     // Another key, a changed file: nothing of it is believed.
     writeFileSync(join(place, 'SHA256SUMS'), 'nothing');
     writeFileSync(join(place, `drydock-image-${version}.tar.gz`), 'nothing');
-    assert.equal((await sh('mkdir other && cd other && cosign generate-key-pair && cp cosign.pub ..')).code, 0);
+    assert.equal(
+      (await sh('mkdir other && cd other && cosign generate-key-pair && cp cosign.pub ..')).code,
+      0,
+    );
     for (const command of commands) assert.notEqual((await sh(command)).code, 0, command);
   });
 

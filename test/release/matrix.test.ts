@@ -10,7 +10,14 @@ import { freePorts } from '../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness/harness.ts';
-import { faceOf, maintenance, makeNode, seed, untilMaintenance, untilSeed } from '../operator/harness/look.ts';
+import {
+  faceOf,
+  maintenance,
+  makeNode,
+  seed,
+  untilMaintenance,
+  untilSeed,
+} from '../operator/harness/look.ts';
 import { drydock, operatorUsers } from '../operator/harness/shipped.ts';
 import { removeWebhook } from '../operator/harness/webhook-address.ts';
 import { makeChart } from './chart.ts';
@@ -18,7 +25,8 @@ import { everythingIn } from './everything.ts';
 import { type HelmMajor, helmBuilt } from './helm.ts';
 
 /**
- * Installed in one way, changed in another, removed in a third, with nodes held all the while: every node is given back as it was, and what is left of all objects of the cluster is what
+ * Installed in one way, changed in another, removed in a third, with nodes held all the while:
+ * every node is given back as it was, and what is left of all objects of the cluster is what
  * docs/install.md says. OLM is not among them: it runs in the tier `olm`.
  */
 
@@ -29,7 +37,9 @@ const started = await startControlPlane({ users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
 const skip =
   leftOut ||
-  (started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own') ||
+  (started.kind === 'started' &&
+    started.external &&
+    'it installs itself: it needs a control plane of its own') ||
   Object.values(helms).flatMap(built => (built.kind === 'left-out' ? [built.why] : []))[0] ||
   false;
 const controlPlane = started as ControlPlane;
@@ -38,19 +48,33 @@ const chart = skip === false ? await makeChart(folder) : '';
 
 /** What an uninstallation documents to leave. */
 const others = ['medik8s-leases', 'node-maintenance'];
-const isOfShared = (name: string): boolean =>
-  others.some(one => name === `namespaces /${one}`) ||
-  others.some(one => [`serviceaccounts ${one}/default`, `configmaps ${one}/kube-root-ca.crt`].includes(name));
+function isOfShared(name: string): boolean {
+  return (
+    others.some(one => name === `namespaces /${one}`) ||
+    others.some(one =>
+      [`serviceaccounts ${one}/default`, `configmaps ${one}/kube-root-ca.crt`].includes(name),
+    )
+  );
+}
 const kinds = {
-  theirs: ['nodemaintenances.nodemaintenance.medik8s.io', 'machinemaintenances.machinemaintenance.managed.openshift.io'],
+  theirs: [
+    'nodemaintenances.nodemaintenance.medik8s.io',
+    'machinemaintenances.machinemaintenance.managed.openshift.io',
+  ],
   apis: ['v1beta1.nodemaintenance.medik8s.io', 'v1alpha1.machinemaintenance.managed.openshift.io'],
 };
-const isKind = (name: string): boolean =>
-  kinds.theirs.some(one => name === `customresourcedefinitions.apiextensions.k8s.io /${one}`) ||
-  kinds.apis.some(one => name === `apiservices.apiregistration.k8s.io /${one}`);
-const isOwnKind = (name: string): boolean =>
-  /^customresourcedefinitions\.apiextensions\.k8s\.io \/[a-z]+\.drydock\.dev$/.test(name) ||
-  name === 'apiservices.apiregistration.k8s.io /v1alpha1.drydock.dev';
+function isKind(name: string): boolean {
+  return (
+    kinds.theirs.some(one => name === `customresourcedefinitions.apiextensions.k8s.io /${one}`) ||
+    kinds.apis.some(one => name === `apiservices.apiregistration.k8s.io /${one}`)
+  );
+}
+function isOwnKind(name: string): boolean {
+  return (
+    /^customresourcedefinitions\.apiextensions\.k8s\.io \/[a-z]+\.drydock\.dev$/.test(name) ||
+    name === 'apiservices.apiregistration.k8s.io /v1alpha1.drydock.dev'
+  );
+}
 
 type Step = () => Promise<void>;
 
@@ -63,12 +87,20 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
   });
 
   const say = async (...args: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
+    const { code, stdout, stderr } = await drydock([
+      ...args,
+      '--kubeconfig',
+      controlPlane.kubeconfig,
+    ]);
     assert.equal(code, 0, `drydock ${args.join(' ')}: ${stdout}${stderr}`);
     return stdout;
   };
   const refused = async (expected: RegExp, ...args: readonly string[]): Promise<void> => {
-    const { code, stdout, stderr } = await drydock([...args, '--kubeconfig', controlPlane.kubeconfig]);
+    const { code, stdout, stderr } = await drydock([
+      ...args,
+      '--kubeconfig',
+      controlPlane.kubeconfig,
+    ]);
     assert.equal(code, 1, `drydock ${args.join(' ')}: ${stdout}${stderr}`);
     assert.match(stderr, expected);
   };
@@ -85,7 +117,8 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
     const { code, stderr } = await run(program, [...args, '--namespace', home], { environment });
     assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
   };
-  const force = (major: HelmMajor): readonly string[] => (major === '4' ? ['--force-conflicts'] : []);
+  const force = (major: HelmMajor): readonly string[] =>
+    major === '4' ? ['--force-conflicts'] : [];
   /** Of the default base, with these parts, and an image of this tag. */
   const kustomize = async (tag: string, ...parts: readonly string[]): Promise<void> => {
     const overlay = join(folder, 'overlay');
@@ -93,14 +126,26 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
     const resources = ['default', ...parts].map(name => relative(overlay, join(deploy, name)));
     const images = [{ name: 'drydock', newName: 'example.test/drydock', newTag: tag }];
     writeFileSync(join(overlay, 'kustomization.yaml'), JSON.stringify({ resources, images }));
-    const { code, stderr } = await controlPlane.kubectl(['apply', '--server-side', '--force-conflicts', '-k', overlay]);
+    const { code, stderr } = await controlPlane.kubectl([
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '-k',
+      overlay,
+    ]);
     assert.equal(code, 0, stderr);
   };
   const withParts = ['--with', 'plans', 'agent', 'api-priority'];
-  const partsOn = ['plans', 'agent', 'apiPriority'].flatMap(name => ['--set', `${name}.enabled=true`]);
+  const partsOn = ['plans', 'agent', 'apiPriority'].flatMap(name => [
+    '--set',
+    `${name}.enabled=true`,
+  ]);
 
   const installed: Readonly<Record<string, Step>> = {
-    'the command': () => say('install', '--apply', '--image', 'example.test/drydock:1', ...withParts).then(() => undefined),
+    'the command': () =>
+      say('install', '--apply', '--image', 'example.test/drydock:1', ...withParts).then(
+        () => undefined,
+      ),
     'Helm 3': () => helm('3', 'install', 'drydock', chart, '--create-namespace', ...partsOn),
     'Helm 4': () => helm('4', 'install', 'drydock', chart, '--create-namespace', ...partsOn),
     kustomize: () => kustomize('1', 'plans', 'agent', 'api-priority'),
@@ -123,7 +168,13 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
       '--apply',
     );
     assert.deepEqual(await everythingIn(api), before, 'nothing is half taken');
-    const taken = await say('install', '--apply', '--take-ownership', '--image', 'example.test/drydock:2');
+    const taken = await say(
+      'install',
+      '--apply',
+      '--take-ownership',
+      '--image',
+      'example.test/drydock:2',
+    );
     assert.match(taken, /^secret\/sh\.helm\.release\.v1\.drydock\.v1 deleted$/m);
     assert.match(taken, /^release drydock of Helm is taken over: /m);
   };
@@ -131,7 +182,10 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
   const uninstalled =
     (...args: readonly string[]): Step =>
     async () => {
-      assert.match(await say('uninstall', '--release-nodes', '--apply', '--timeout', '1m', ...args), /^every node is released$/m);
+      assert.match(
+        await say('uninstall', '--release-nodes', '--apply', '--timeout', '1m', ...args),
+        /^every node is released$/m,
+      );
     };
   const uninstalledByHelm =
     (major: HelmMajor, ...args: readonly string[]): Step =>
@@ -147,7 +201,10 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
       await helm(major, 'uninstall', 'drydock', '--wait');
       await say('uninstall', '--apply', ...args);
     };
-  /** Helm makes the namespace of a release without labels: nobody can tell it from one that was there before, and it stays. */
+  /**
+   * Helm makes the namespace of a release without labels: nobody can tell it from one that was
+   * there before, and it stays.
+   */
   const namespaceOfHelm: Step = async () => {
     const inNamespace = [...(await everythingIn(api))].filter(name => name.includes(` ${home}/`));
     assert.deepEqual(inNamespace.toSorted(), [
@@ -159,7 +216,8 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
   };
 
   type Row = readonly [from: string, change: string, to: Step, removal: string, removed: Step];
-  // Helm first: what it leaves it finds again, and after the others it has to be told to take ownership of the kinds.
+  // Helm first: what it leaves it finds again, and after the others it has to be told to take
+  // ownership of the kinds.
   const rows: readonly Row[] = [
     [
       'Helm 3',
@@ -178,14 +236,35 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
     [
       'Helm 4',
       'parts switched off',
-      byHelm('4', 'upgrade', 'drydock', chart, '--set', 'plans.enabled=false', '--set', 'webhook.enabled=false'),
+      byHelm(
+        '4',
+        'upgrade',
+        'drydock',
+        chart,
+        '--set',
+        'plans.enabled=false',
+        '--set',
+        'webhook.enabled=false',
+      ),
       'helm uninstall and --with-kinds',
       uninstalledByHelm('4', '--with-kinds'),
     ],
-    ['Helm 3', 'the command taking ownership', takenFromHelm, '--with-kinds', uninstalled('--with-kinds')],
+    [
+      'Helm 3',
+      'the command taking ownership',
+      takenFromHelm,
+      '--with-kinds',
+      uninstalled('--with-kinds'),
+    ],
     ['Helm 4', 'the command taking ownership', takenFromHelm, 'drydock uninstall', uninstalled()],
     ['the command', 'a newer command', byCommand(), 'drydock uninstall', uninstalled()],
-    ['the command', 'parts left out', byCommand('--without', 'plans', 'agent', 'webhook'), '--with-kinds', uninstalled('--with-kinds')],
+    [
+      'the command',
+      'parts left out',
+      byCommand('--without', 'plans', 'agent', 'webhook'),
+      '--with-kinds',
+      uninstalled('--with-kinds'),
+    ],
     [
       'the command',
       'Helm 3 taking ownership',
@@ -201,14 +280,38 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
       uninstalledByHelm('4', '--with-kinds'),
     ],
     ['the command', 'kustomize', () => kustomize('2'), 'drydock uninstall', uninstalled()],
-    ['kustomize', 'a newer base', () => kustomize('2', 'plans', 'agent', 'api-priority'), 'drydock uninstall', uninstalled()],
-    ['kustomize', 'a base with fewer parts', () => kustomize('1'), '--with-kinds', uninstalled('--with-kinds')],
-    ['kustomize', 'the command', byCommand('--force-conflicts', '--without', 'agent'), 'drydock uninstall', uninstalled()],
+    [
+      'kustomize',
+      'a newer base',
+      () => kustomize('2', 'plans', 'agent', 'api-priority'),
+      'drydock uninstall',
+      uninstalled(),
+    ],
+    [
+      'kustomize',
+      'a base with fewer parts',
+      () => kustomize('1'),
+      '--with-kinds',
+      uninstalled('--with-kinds'),
+    ],
+    [
+      'kustomize',
+      'the command',
+      byCommand('--force-conflicts', '--without', 'agent'),
+      'drydock uninstall',
+      uninstalled(),
+    ],
   ];
 
   test('nodes that are as their admins want them', async () => {
-    await makeNode(api, 'n1', { labels: { pool: 'blue' }, taints: [{ key: 'dedicated', value: 'db', effect: 'NoExecute' }] });
-    await makeNode(api, 'n2', { unschedulable: true, annotations: { 'example.test/cordoned-by': 'bert' } });
+    await makeNode(api, 'n1', {
+      labels: { pool: 'blue' },
+      taints: [{ key: 'dedicated', value: 'db', effect: 'NoExecute' }],
+    });
+    await makeNode(api, 'n2', {
+      unschedulable: true,
+      annotations: { 'example.test/cordoned-by': 'bert' },
+    });
     await makeNode(api, 'n3');
   });
 
@@ -218,17 +321,25 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
       assert.ok(install);
       const nodes = ['n1', 'n2'];
       /** What Drydock says of the node in conditions comes after the marks. */
-      const marksNow = async (): Promise<readonly object[]> => (await facesNow()).map(face => ({ ...face, conditions: [] }));
-      const facesNow = (): Promise<readonly object[]> => Promise.all(nodes.map(async name => faceOf(await getNode(api, name))));
+      const marksNow = async (): Promise<readonly object[]> =>
+        (await facesNow()).map(face => ({ ...face, conditions: [] }));
+      const facesNow = (): Promise<readonly object[]> =>
+        Promise.all(nodes.map(async name => faceOf(await getNode(api, name))));
       const [before, faces] = [await everythingIn(api), await facesNow()];
       await install();
       await removeWebhook(api);
       const [port = 0] = await freePorts(1);
-      const flags = ['--leader-elect', `--leader-election-namespace=${home}`, `--webhook-port=${port}`];
+      const flags = [
+        '--leader-elect',
+        `--leader-election-namespace=${home}`,
+        `--webhook-port=${port}`,
+      ];
       const operator = await startOperator({ flags });
       await until(
         'its certificate to be made',
-        async () => (await api.call('GET', `/api/v1/namespaces/${home}/secrets/drydock-webhook-cert`)).status === 200,
+        async () =>
+          (await api.call('GET', `/api/v1/namespaces/${home}/secrets/drydock-webhook-cert`))
+            .status === 200,
       );
       await create(api, maintenance('n1'), seed('n2'));
       await untilMaintenance(api, 'n1', 'Drained');
@@ -245,7 +356,9 @@ describe('installed, changed and removed', { skip, timeout: 540_000 }, () => {
       await waitFor(
         'all to be gone but what is documented to stay',
         async () => {
-          const left = [...(await everythingIn(api))].filter(name => !before.has(name) && !isDocumented(name));
+          const left = [...(await everythingIn(api))].filter(
+            name => !before.has(name) && !isDocumented(name),
+          );
           return left.length === 0 ? { done: undefined } : { yet: left.join(', ') };
         },
         { deadlineMs: 60_000, everyMs: 500 },

@@ -9,7 +9,10 @@ import { checksums, csvName, fileOf, home, makeRelease, unpacked } from '../olm/
 import { leftOutOf, programIn, validators } from '../olm/validators.ts';
 import { drydock } from '../operator/harness/shipped.ts';
 
-/** The bundles and catalogs for OLM, by the validators of operator-framework. opm reads them and OLM itself installs them in test/olm. */
+/**
+ * The bundles and catalogs for OLM, by the validators of operator-framework. opm reads them and OLM
+ * itself installs them in test/olm.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-olm-'));
 const why = leftOutOf(validators);
@@ -19,17 +22,23 @@ const generations = ['olm', 'olm-1'] as const;
 const bundles: Record<string, string> = {};
 before(async () => {
   await makeRelease();
-  for (const generation of generations) bundles[generation] = await unpacked(`${generation}-bundle`, folder);
+  for (const generation of generations)
+    bundles[generation] = await unpacked(`${generation}-bundle`, folder);
 });
 after(() => rmSync(folder, { recursive: true }));
 
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
+function keyOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.name}`;
+}
 
 describe('what is made for OLM', () => {
   const csvsOwn = [
     'Deployment drydock',
     'ServiceAccount drydock',
-    ...['announcements', 'operator', 'pod-deletion'].flatMap(name => [`ClusterRole drydock-${name}`, `ClusterRoleBinding drydock-${name}`]),
+    ...['announcements', 'operator', 'pod-deletion'].flatMap(name => [
+      `ClusterRole drydock-${name}`,
+      `ClusterRoleBinding drydock-${name}`,
+    ]),
   ];
   for (const [generation, made] of [
     [
@@ -48,14 +57,25 @@ describe('what is made for OLM', () => {
     test(`${generation}: every object of an installation is in the bundle or applied before, but those that OLM makes of the CSV`, async () => {
       const printed = manifestsIn((await drydock(['install'])).stdout);
       const manifests = join(bundles[generation] ?? '', 'manifests');
-      const bundled = readdirSync(manifests).flatMap(file => manifestsIn(readFileSync(join(manifests, file), 'utf8')));
+      const bundled = readdirSync(manifests).flatMap(file =>
+        manifestsIn(readFileSync(join(manifests, file), 'utf8')),
+      );
       const before = manifestsIn(readFileSync(fileOf(`${generation}-prerequisites.yaml`), 'utf8'));
       const seen = [...bundled, ...before].map(keyOf).sort();
-      assert.deepEqual(seen, [...printed.map(keyOf).filter(key => !made.includes(key)), `ClusterServiceVersion ${csvName}`].sort());
+      assert.deepEqual(
+        seen,
+        [
+          ...printed.map(keyOf).filter(key => !made.includes(key)),
+          `ClusterServiceVersion ${csvName}`,
+        ].sort(),
+      );
       for (const one of before)
         assert.deepEqual(
           one,
-          printed.find(other => keyOf(other) === keyOf(one) && other.metadata.namespace === one.metadata.namespace),
+          printed.find(
+            other =>
+              keyOf(other) === keyOf(one) && other.metadata.namespace === one.metadata.namespace,
+          ),
         );
     });
 
@@ -63,7 +83,10 @@ describe('what is made for OLM', () => {
     const manifests = join(bundles['olm-1'] ?? '', 'manifests');
     const text = readFileSync(join(manifests, 'drydock.rolebinding.yaml'), 'utf8');
     assert.match(text, new RegExp(`namespace: ${home}`));
-    assert.match(readFileSync(join(manifests, 'drydock.clusterserviceversion.yaml'), 'utf8'), new RegExp(`suggested-namespace: ${home}`));
+    assert.match(
+      readFileSync(join(manifests, 'drydock.clusterserviceversion.yaml'), 'utf8'),
+      new RegExp(`suggested-namespace: ${home}`),
+    );
   });
 
   test('is the same, byte for byte, when it is made again', async () => {
@@ -92,9 +115,14 @@ describe("operator-framework's validators", { skip }, () => {
 
   for (const generation of generations) {
     test(`${generation}: they find nothing wrong with the bundle; what they warn of is known`, async () => {
-      const found = (await answer('bundle', join(bundles[generation] ?? '', 'manifests'))) as readonly Finding[];
+      const found = (await answer(
+        'bundle',
+        join(bundles[generation] ?? '', 'manifests'),
+      )) as readonly Finding[];
       assert.deepEqual(
-        found.filter(({ level, detail }) => level === 'error' || !known.some(one => one.test(detail))),
+        found.filter(
+          ({ level, detail }) => level === 'error' || !known.some(one => one.test(detail)),
+        ),
         [],
       );
     });
@@ -102,7 +130,10 @@ describe("operator-framework's validators", { skip }, () => {
     test(`${generation}: they take the catalog, with the bundle`, async () => {
       const catalog = join(folder, `${generation}-catalog`);
       mkdirSync(catalog);
-      writeFileSync(join(catalog, 'catalog.yaml'), readFileSync(fileOf(`${generation}-catalog.yaml`)));
+      writeFileSync(
+        join(catalog, 'catalog.yaml'),
+        readFileSync(fileOf(`${generation}-catalog.yaml`)),
+      );
       assert.deepEqual(await answer('catalog', catalog), [csvName]);
     });
   }

@@ -7,7 +7,10 @@ import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness/harness.ts';
 import { makeNode } from '../operator/harness/look.ts';
 
-/** An agent speaks for the node that its pod is on, by the token that the API server has bound to that pod: on every release that is tested. */
+/**
+ * An agent speaks for the node that its pod is on, by the token that the API server has bound to
+ * that pod: on every release that is tested.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -15,12 +18,14 @@ const harness = started as OperatorHarness;
 
 const home = 'drydock-agent';
 const notices = '/apis/drydock.dev/v1alpha1/nodenotices';
-const noticeOf = (name: string): object => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'NodeNotice',
-  metadata: { name },
-  spec: { provider: 'aws', instance: 'i-0', observedTime: '2026-01-01T00:00:00Z', events: [] },
-});
+function noticeOf(name: string): object {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'NodeNotice',
+    metadata: { name },
+    spec: { provider: 'aws', instance: 'i-0', observedTime: '2026-01-01T00:00:00Z', events: [] },
+  };
+}
 
 describe('the agent of a node', { skip, timeout: 60_000 }, () => {
   const { api, controlPlane } = harness;
@@ -30,7 +35,11 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
   const asAgent = async (nodeName?: string): Promise<Api> => {
     const bound = nodeName === undefined ? {} : { boundObjectRef: await podOn(nodeName) };
     const path = `/api/v1/namespaces/${home}/serviceaccounts/drydock-agent/token`;
-    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600, ...bound } };
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 600, ...bound },
+    };
     const { status } = await api.post<{ readonly status: { readonly token: string } }>(path, body);
     const opened = clientsFor(() => ({ ...controlPlane.accessOf('admin'), token: status.token }));
     clients.push(opened);
@@ -39,13 +48,20 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
 
   const podOn = async (nodeName: string): Promise<object> => {
     const name = `agent-${nodeName}`;
-    const spec = { nodeName, serviceAccountName: 'drydock-agent', containers: [{ name: 'main', image: 'example.test/none:1' }] };
-    const made = await api.post<{ readonly metadata: { readonly uid: string } }>(`/api/v1/namespaces/${home}/pods`, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name },
-      spec,
-    });
+    const spec = {
+      nodeName,
+      serviceAccountName: 'drydock-agent',
+      containers: [{ name: 'main', image: 'example.test/none:1' }],
+    };
+    const made = await api.post<{ readonly metadata: { readonly uid: string } }>(
+      `/api/v1/namespaces/${home}/pods`,
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
+        spec,
+      },
+    );
     return { apiVersion: 'v1', kind: 'Pod', name, uid: made.metadata.uid };
   };
 
@@ -61,7 +77,8 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
     const unbound = await asAgent();
     await until(
       'the policy to be in force',
-      async () => (await unbound.call('POST', `${notices}?dryRun=All`, noticeOf('nobody'))).status === 403,
+      async () =>
+        (await unbound.call('POST', `${notices}?dryRun=All`, noticeOf('nobody'))).status === 403,
     );
   });
   after(async () => {
@@ -75,7 +92,10 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
     assert.equal(own.status, 201, JSON.stringify(own.body));
     const foreign = await agent.call('POST', notices, noticeOf('agent-2'));
     assert.equal(foreign.status, 403);
-    assert.match(failureIn(foreign).message, /an agent may write only the NodeNotice of its own node, not agent-2/);
+    assert.match(
+      failureIn(foreign).message,
+      /an agent may write only the NodeNotice of its own node, not agent-2/,
+    );
   });
 
   test('with a token that is bound to no pod it writes none', async () => {

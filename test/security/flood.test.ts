@@ -5,10 +5,18 @@ import { webhookConfiguration } from '@drydock/apis/admission-rules';
 import { failureIn } from '../control-plane/objects/cluster.ts';
 import { freePorts } from '../control-plane/processes/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from '../operator/harness/harness.ts';
 import { maintenance, maintenancePath, makeNode, remove } from '../operator/harness/look.ts';
 
-/** Any pod that reaches the webhook may send it reviews of its own making. It is this machine alone that is flooded here, for some seconds. */
+/**
+ * Any pod that reaches the webhook may send it reviews of its own making. It is this machine alone
+ * that is flooded here, for some seconds.
+ */
 
 const started = await startHarness();
 const skip = skipOf(started);
@@ -31,12 +39,17 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
       webhookConfiguration(one => ({ url: `https://127.0.0.1:${port}${one}` })),
     );
     await Promise.all(
-      ['cp-0', 'cp-1', 'cp-2'].map(name => makeNode(api, name, { labels: { 'node-role.kubernetes.io/control-plane': '' } })),
+      ['cp-0', 'cp-1', 'cp-2'].map(name =>
+        makeNode(api, name, { labels: { 'node-role.kubernetes.io/control-plane': '' } }),
+      ),
     );
-    operator = await harness.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    operator = await harness.startOperator({
+      flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'],
+    });
     await until(
       'the webhook to be trusted',
-      async () => (await api.call('POST', `${maintenances}?dryRun=All`, maintenance('none'))).status === 201,
+      async () =>
+        (await api.call('POST', `${maintenances}?dryRun=All`, maintenance('none'))).status === 201,
     );
   });
   after(() => harness.stop());
@@ -46,7 +59,12 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
   /** Sends one forged review; resolves with the HTTP status, or 0 when the connection was cut. */
   const forge = (index: number): Promise<number> => {
     const kind = { group: 'drydock.dev', version: 'v1alpha1', kind: 'Maintenance' };
-    const version = index % 3 === 0 ? `v${index}` : index % 3 === 1 ? `../../../api/v1/secrets?${index}` : 'v1alpha1';
+    const version =
+      index % 3 === 0
+        ? `v${index}`
+        : index % 3 === 1
+          ? `../../../api/v1/secrets?${index}`
+          : 'v1alpha1';
     const object = {
       metadata: {
         name: `forged-${index}`,
@@ -69,20 +87,32 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
       },
     });
     return new Promise(resolve => {
-      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-      const sent = ask({ host: '127.0.0.1', port, path, method: 'POST', agent, headers }, answer => {
-        answer.resume();
-        answer.once('end', () => resolve(answer.statusCode ?? 0));
-      });
+      const headers = {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      };
+      const sent = ask(
+        { host: '127.0.0.1', port, path, method: 'POST', agent, headers },
+        answer => {
+          answer.resume();
+          answer.once('end', () => resolve(answer.statusCode ?? 0));
+        },
+      );
       sent.once('error', () => resolve(0));
       sent.end(body);
     });
   };
 
-  const measured = async (): Promise<{ readonly series: number; readonly paths: readonly string[]; readonly bytes: number }> => {
+  const measured = async (): Promise<{
+    readonly series: number;
+    readonly paths: readonly string[];
+    readonly bytes: number;
+  }> => {
     const text = await (await fetch(operator.metrics)).text();
     const paths = new Set(
-      [...text.matchAll(/drydock_api_request_duration_seconds_count\{[^}]*path="([^"]*)"/g)].map(([, one = '']) => one),
+      [...text.matchAll(/drydock_api_request_duration_seconds_count\{[^}]*path="([^"]*)"/g)].map(
+        ([, one = '']) => one,
+      ),
     );
     const bytes = Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
     return { series: text.split('\n').length, paths: [...paths], bytes };
@@ -116,10 +146,17 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
       [],
       'nothing that a caller writes becomes a path or a label',
     );
-    // The first admission brings the paths of what it reads, each with its buckets: some fifteen, however many reviews there are.
+    // The first admission brings the paths of what it reads, each with its buckets: some fifteen,
+    // however many reviews there are.
     assert.ok(after.paths.length - before.paths.length < 25, after.paths.join('\n'));
-    assert.ok(after.series - before.series < 25 * 20, `${before.series} lines of metrics became ${after.series}`);
-    assert.ok(after.bytes - before.bytes < 150 * 1024 * 1024, `${before.bytes} bytes became ${after.bytes}`);
+    assert.ok(
+      after.series - before.series < 25 * 20,
+      `${before.series} lines of metrics became ${after.series}`,
+    );
+    assert.ok(
+      after.bytes - before.bytes < 150 * 1024 * 1024,
+      `${before.bytes} bytes became ${after.bytes}`,
+    );
     assert.ok(operator.running.alive());
     agent.destroy();
   });

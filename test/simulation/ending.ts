@@ -11,18 +11,25 @@ import { maintenanceResources } from './story/story.ts';
 
 const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 
-const hasRung = (object: Stored, ...actions: readonly string[]): boolean =>
-  objects(at(object, 'spec', 'drain', 'ladder')).some(rung => actions.includes(text(rung, 'action')));
+function hasRung(object: Stored, ...actions: readonly string[]): boolean {
+  return objects(at(object, 'spec', 'drain', 'ladder')).some(rung =>
+    actions.includes(text(rung, 'action')),
+  );
+}
 
-const failedWell = (object: Stored): boolean => {
+function failedWell(object: Stored): boolean {
   const failure = text(object, 'status', 'failure');
   if (failure === 'DeadlineExceeded') return hasRung(object, 'Fail');
   return failure === 'GivenBack' && hasRung(object, 'Release');
+}
+
+const wordsOf: Readonly<Record<string, string>> = {
+  Announce: 'Announced',
+  Cordon: 'Cordoned',
+  Drain: 'Drained',
 };
 
-const wordsOf: Readonly<Record<string, string>> = { Announce: 'Announced', Cordon: 'Cordoned', Drain: 'Drained' };
-
-const isFinished = ({ cluster }: SimulatedCluster, resource: string, object: Stored): boolean => {
+function isFinished({ cluster }: SimulatedCluster, resource: string, object: Stored): boolean {
   const phase = text(object, 'status', 'phase');
   const isThere = cluster.registry.store.get('nodes', '', nodeOf(object)) !== undefined;
   if (object.metadata.deletionTimestamp !== undefined) return false;
@@ -32,19 +39,22 @@ const isFinished = ({ cluster }: SimulatedCluster, resource: string, object: Sto
   }
   if (!isThere) return phase === 'Failed' && text(object, 'status', 'failure') === 'NodeNotFound';
   return phase === wordsOf[stageOf(object)] || (phase === 'Failed' && failedWell(object));
-};
+}
 
 const maintenancePlans = 'maintenanceplans.drydock.dev';
 
-/** Complete, or it says what it waits for: of a node that somebody has changed the maintenance of, it waits for good. */
-const isPlanDone = (one: Stored): boolean => {
+/**
+ * Complete, or it says what it waits for: of a node that somebody has changed the maintenance of,
+ * it waits for good.
+ */
+function isPlanDone(one: Stored): boolean {
   const phase = text(one, 'status', 'phase');
   if (phase === 'Complete' || phase === 'Halted') return true;
   return (
     (phase === 'Running' || phase === 'Deleting') &&
     objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'word')))
   );
-};
+}
 
 /** Of these words only people make an end. */
 const lasting = new Set([
@@ -62,8 +72,11 @@ const lasting = new Set([
   'StageEmpty',
 ]);
 
-/** A hold of a plan that nobody would ever end: its node is not in flight, and no verdict says that it stays held. */
-const strayHold = (stage: SimulatedCluster): string | undefined => {
+/**
+ * A hold of a plan that nobody would ever end: its node is not in flight, and no verdict says that
+ * it stays held.
+ */
+function strayHold(stage: SimulatedCluster): string | undefined {
   const { store } = stage.cluster.registry;
   const allRecords = store.list(records);
   const isOwned = (child: Stored, plan: Stored): boolean => {
@@ -82,32 +95,42 @@ const strayHold = (stage: SimulatedCluster): string | undefined => {
       return `Maintenance ${child.metadata.name} of ${text(child, 'spec', 'nodeName')} belongs to plan ${name}, which knows nothing of it`;
   }
   return undefined;
-};
+}
 
-const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+function isOver(one: Stored): boolean {
+  return ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+}
 
 /** Everything that is asked for has come as far as it can. */
-export const unfinished = (stage: SimulatedCluster): string | undefined => {
+export function unfinished(stage: SimulatedCluster): string | undefined {
   const { store } = stage.cluster.registry;
   for (const resource of Object.values(maintenanceResources)) {
     const open = store.list(resource).find(object => !isFinished(stage, resource, object));
     if (open !== undefined) {
-      const kept = JSON.stringify({ metadata: open.metadata, spec: part(open, 'spec'), status: part(open, 'status') });
+      const kept = JSON.stringify({
+        metadata: open.metadata,
+        spec: part(open, 'spec'),
+        status: part(open, 'status'),
+      });
       return `${resource} ${open.metadata.name} does not come to its end: ${kept}`;
     }
   }
   const plan = store.list(maintenancePlans).find(one => !isPlanDone(one));
-  if (plan !== undefined) return `plan ${plan.metadata.name} does not come to its end: ${JSON.stringify(part(plan, 'status'))}`;
+  if (plan !== undefined)
+    return `plan ${plan.metadata.name} does not come to its end: ${JSON.stringify(part(plan, 'status'))}`;
   const stray = strayHold(stage);
   if (stray !== undefined) return stray;
-  const open = stage.cloud === undefined ? undefined : store.list(machineMaintenances).find(one => !isOver(one));
+  const open =
+    stage.cloud === undefined
+      ? undefined
+      : store.list(machineMaintenances).find(one => !isOver(one));
   return (
     open &&
     `machine maintenance ${open.metadata.name} does not come to its end: ${JSON.stringify({ spec: part(open, 'spec'), status: part(open, 'status') })}`
   );
-};
+}
 
-const leftOn = (node: Stored): string | undefined => {
+function leftOn(node: Stored): string | undefined {
   const { name } = node.metadata;
   if (isHeld(node)) return `node ${name} is still held`;
   const taint = taintsOf(node)
@@ -116,24 +139,37 @@ const leftOn = (node: Stored): string | undefined => {
   if (taint !== undefined) return `node ${name} still has the taint ${taint}`;
   const said = conditionsSaid(node);
   return said.length > 0 ? `node ${name} still says ${said.join(', ')}` : undefined;
-};
+}
 
 /** Everything has been released. */
-export const endOf = (stage: SimulatedCluster): string | undefined => {
+export function endOf(stage: SimulatedCluster): string | undefined {
   const { store } = stage.cluster.registry;
-  for (const resource of [maintenancePlans, ...Object.values(maintenanceResources), machineMaintenances]) {
+  for (const resource of [
+    maintenancePlans,
+    ...Object.values(maintenanceResources),
+    machineMaintenances,
+  ]) {
     const [left] = store.list(resource);
-    if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
+    if (left !== undefined)
+      return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
   }
-  const [request] = stage.responders === undefined ? [] : store.list('evictionrequests.lifecycle.k8s.io');
-  if (request !== undefined) return `EvictionRequest ${request.metadata.name} is still there: ${JSON.stringify(request)}`;
+  const [request] =
+    stage.responders === undefined ? [] : store.list('evictionrequests.lifecycle.k8s.io');
+  if (request !== undefined)
+    return `EvictionRequest ${request.metadata.name} is still there: ${JSON.stringify(request)}`;
   for (const node of store.list('nodes')) {
     const left = leftOn(node);
     if (left !== undefined) return left;
   }
   const lease = store
     .list('leases.coordination.k8s.io')
-    .filter(({ metadata }) => [leaseNamespace, operatorNamespace].includes(metadata.namespace ?? ''))
-    .find(one => text(one, 'spec', 'holderIdentity') === 'node-maintenance' && text(one, 'spec', 'renewTime') !== '');
+    .filter(({ metadata }) =>
+      [leaseNamespace, operatorNamespace].includes(metadata.namespace ?? ''),
+    )
+    .find(
+      one =>
+        text(one, 'spec', 'holderIdentity') === 'node-maintenance' &&
+        text(one, 'spec', 'renewTime') !== '',
+    );
   return lease && `lease ${lease.metadata.name} is still ours: ${JSON.stringify(lease)}`;
-};
+}

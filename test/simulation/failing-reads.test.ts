@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { FailingReads } from './audit/failing-reads.ts';
 
 /** Fails at these seconds. */
-const failing = (...seconds: readonly number[]): FailingReads => {
+function failing(...seconds: readonly number[]): FailingReads {
   const reads = new FailingReads();
   for (const at of seconds) reads.failed('pods', at * 1000);
   return reads;
-};
+}
 
 describe('how late the operator may know of something because its reads fail', () => {
   test('not at all while none fails, or one alone', () => {
@@ -15,9 +15,11 @@ describe('how late the operator may know of something because its reads fail', (
     assert.equal(failing(5).lateMs, 0);
   });
 
-  test('from the first that fails to the one after the last', () => assert.equal(failing(5, 20, 50).lateMs, 45_000 + 31_000));
+  test('from the first that fails to the one after the last', () =>
+    assert.equal(failing(5, 20, 50).lateMs, 45_000 + 31_000));
 
-  test('what was not tried again in time was not wanted any more', () => assert.equal(failing(5, 20, 60, 70).lateMs, 15_000 + 31_000));
+  test('what was not tried again in time was not wanted any more', () =>
+    assert.equal(failing(5, 20, 60, 70).lateMs, 15_000 + 31_000));
 
   test('one that succeeds begins anew, for its collection alone', () => {
     const reads = failing(0, 30);

@@ -6,12 +6,17 @@ import { generate } from './story/generate.ts';
 import { shrink } from './story/shrink.ts';
 import type { Told } from './worker.ts';
 
-/** `npm run simulate -- --seeds N [--from S]`, or `--seed S` for one story, told and made smaller when it fails. */
+/**
+ * `npm run simulate -- --seeds N [--from S]`, or `--seed S` for one story, told and made smaller
+ * when it fails.
+ */
 
 const usage = `npm run simulate -- --seeds N [--from S]   play the stories of N seeds, from S (1 when left out) on
 npm run simulate -- --seed S               play one story; when it fails, tell what happened and make it smaller`;
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+function say(line: string): void {
+  void process.stdout.write(`${line}\n`);
+}
 
 /** Failing seeds that are told; of more only the number. */
 const maxTold = 10;
@@ -19,9 +24,15 @@ const maxTold = 10;
 const shrinkMs = 120_000;
 const everyMs = 10_000;
 
-type Totals = { seeds: number; maintenances: number; calls: number; hours: number; failed: number[] };
+type Totals = {
+  seeds: number;
+  maintenances: number;
+  calls: number;
+  hours: number;
+  failed: number[];
+};
 
-const playOne = async (seed: number): Promise<number> => {
+async function playOne(seed: number): Promise<number> {
   const story = generate(seed);
   const outcome = await play(story);
   say(told(seed, outcome));
@@ -32,17 +43,19 @@ const playOne = async (seed: number): Promise<number> => {
     api => api,
     () => performance.now() < until,
   );
-  say(`\nthe smallest story that fails like that:\n${toldStory(smallest.story)}\n${told(seed, smallest.outcome)}`);
+  say(
+    `\nthe smallest story that fails like that:\n${toldStory(smallest.story)}\n${told(seed, smallest.outcome)}`,
+  );
   return 1;
-};
+}
 
-const progress = (totals: Totals, of: number, since: number): string => {
+function progress(totals: Totals, of: number, since: number): string {
   const seconds = (performance.now() - since) / 1000;
   const rate = (totals.maintenances / seconds).toFixed(1);
   return `${totals.seeds} of ${of} seeds, ${totals.maintenances} maintenances, ${totals.calls} calls, ${totals.hours.toFixed(0)} hours of simulated time in ${seconds.toFixed(0)} s (${rate} a second), ${totals.failed.length} failed`;
-};
+}
 
-const add = (totals: Totals, { seed, outcome }: Told): void => {
+function add(totals: Totals, { seed, outcome }: Told): void {
   totals.seeds += 1;
   totals.maintenances += outcome.maintenances;
   totals.calls += outcome.calls;
@@ -50,10 +63,10 @@ const add = (totals: Totals, { seed, outcome }: Told): void => {
   if (outcome.violation === undefined) return;
   totals.failed.push(seed);
   if (totals.failed.length <= maxTold) say(headline(seed, outcome));
-};
+}
 
 /** Each worker asks for the next few seeds when it has played the last ones. */
-const playMany = async (from: number, count: number): Promise<number> => {
+async function playMany(from: number, count: number): Promise<number> {
   const since = performance.now();
   const totals: Totals = { seeds: 0, maintenances: 0, calls: 0, hours: 0, failed: [] };
   let next = from;
@@ -77,11 +90,12 @@ const playMany = async (from: number, count: number): Promise<number> => {
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), count) }, work));
   clearInterval(ticking);
   say(progress(totals, count, since));
-  if (totals.failed.length > 0) say(`failed: ${totals.failed.toSorted((one, other) => one - other).join(', ')}`);
+  if (totals.failed.length > 0)
+    say(`failed: ${totals.failed.toSorted((one, other) => one - other).join(', ')}`);
   return totals.failed.length > 0 ? 1 : 0;
-};
+}
 
-const numbers = (args: readonly string[]): ReadonlyMap<string, number> | undefined => {
+function numbers(args: readonly string[]): ReadonlyMap<string, number> | undefined {
   const found = new Map<string, number>();
   for (let at = 0; at < args.length; at += 2) {
     const [name = '', value = ''] = [args[at], args[at + 1]];
@@ -89,15 +103,15 @@ const numbers = (args: readonly string[]): ReadonlyMap<string, number> | undefin
     found.set(name, Number(value));
   }
   return found;
-};
+}
 
-const main = async (args: readonly string[]): Promise<number> => {
+async function main(args: readonly string[]): Promise<number> {
   const given = numbers(args);
   const [seed, seeds] = [given?.get('--seed'), given?.get('--seeds')];
   if (seed !== undefined) return playOne(seed);
   if (seeds !== undefined && seeds > 0) return playMany(given?.get('--from') ?? 1, seeds);
   say(usage);
   return 2;
-};
+}
 
 process.exitCode = await main(process.argv.slice(2));

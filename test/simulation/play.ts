@@ -10,7 +10,13 @@ import { type SimulatedCluster, setUp } from './cluster/simulated-cluster.ts';
 import { sweep } from './cluster/sweep.ts';
 import { endOf, unfinished } from './ending.ts';
 import { type Asked, never, type SimulationContext, type Warp } from './simulation-context.ts';
-import { countOf, type End, maintenanceResources, type Story, type WhenInStory } from './story/story.ts';
+import {
+  countOf,
+  type End,
+  maintenanceResources,
+  type Story,
+  type WhenInStory,
+} from './story/story.ts';
 import { warmUpMs } from './story/times.ts';
 
 /** What came of a story. */
@@ -30,10 +36,16 @@ const minuteMs = 60_000;
 const maintenancePlans = 'maintenanceplans.drydock.dev';
 const stepMs = 5000;
 
-/** So long at most until everything has come to its end once nothing goes wrong any more: the longest pauses are five minutes. */
+/**
+ * So long at most until everything has come to its end once nothing goes wrong any more: the
+ * longest pauses are five minutes.
+ */
 const patienceMs = 90 * minuteMs;
 
-/** More for each node where pods have responders: one that says nothing is passed over after twenty minutes, and limits may have the nodes wait for each other. */
+/**
+ * More for each node where pods have responders: one that says nothing is passed over after twenty
+ * minutes, and limits may have the nodes wait for each other.
+ */
 const responderMs = 20 * minuteMs;
 
 /** Until everything is released. */
@@ -57,11 +69,16 @@ class Play {
 
   constructor(story: Story, warp: Warp, asked: Asked) {
     this.#story = story;
-    const isFaulty = (): boolean => this.#startedMs <= this.#clock.nowMs && this.#calmSince === Number.POSITIVE_INFINITY;
+    const isFaulty = (): boolean =>
+      this.#startedMs <= this.#clock.nowMs && this.#calmSince === Number.POSITIVE_INFINITY;
     const options = { story, clock: this.#clock, isFaulty, calmSince: () => this.#calmSince };
-    this.#stage = setUp(story, this.#clock, cluster => this.#audit.attach(cluster.registry.store, options));
+    this.#stage = setUp(story, this.#clock, cluster =>
+      this.#audit.attach(cluster.registry.store, options),
+    );
     const { cluster, cloud } = this.#stage;
-    cluster.registry.store.subscribe(({ version }) => void this.#versions.push({ at: this.#clock.nowMs, version }));
+    cluster.registry.store.subscribe(
+      ({ version }) => void this.#versions.push({ at: this.#clock.nowMs, version }),
+    );
     this.#world = {
       story,
       clock: this.#clock,
@@ -110,7 +127,14 @@ class Play {
   #outcome(): Outcome {
     const { violation, lines, calls } = this.#audit;
     const seconds = (this.#clock.nowMs - this.#clock.startMs) / 1000;
-    return { violation, lines, digest: this.#audit.digest(), maintenances: countOf(this.#story), calls, seconds };
+    return {
+      violation,
+      lines,
+      digest: this.#audit.digest(),
+      maintenances: countOf(this.#story),
+      calls,
+      seconds,
+    };
   }
 
   async #end(): Promise<void> {
@@ -120,7 +144,11 @@ class Play {
   }
 
   /** Until there is nothing more to wait for. */
-  async #until(invariant: 'finishes', mostMs: number, missing: () => string | undefined): Promise<void> {
+  async #until(
+    invariant: 'finishes',
+    mostMs: number,
+    missing: () => string | undefined,
+  ): Promise<void> {
     const until = this.#clock.nowMs + mostMs;
     for (;;) {
       if (this.#audit.violation !== undefined) return;
@@ -136,10 +164,14 @@ class Play {
   #dismiss(): void {
     const { writes, cluster } = this.#stage;
     // As long as the cloud is asked, what it announces comes again.
-    const machines = ['machineeventsources.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
+    const machines = [
+      'machineeventsources.drydock.dev',
+      'machinemaintenances.machinemaintenance.managed.openshift.io',
+    ];
     const resources = [maintenancePlans, ...machines, ...Object.values(maintenanceResources)];
     for (const resource of resources) {
-      for (const { metadata } of cluster.registry.store.list(resource)) writes.remove(resource, metadata.namespace ?? '', metadata.name);
+      for (const { metadata } of cluster.registry.store.list(resource))
+        writes.remove(resource, metadata.namespace ?? '', metadata.name);
     }
   }
 
@@ -165,31 +197,53 @@ class Play {
     }
     for (const end of ends) this.#at(end.when, () => this.#endProcess(end));
     for (const { kind, name, spec, atMs, deleteAtMs } of maintenances) {
-      this.#at({ atMs }, () => void this.#stage.make(maintenanceResources[kind], { metadata: { name }, spec }));
+      this.#at(
+        { atMs },
+        () => void this.#stage.make(maintenanceResources[kind], { metadata: { name }, spec }),
+      );
       if (deleteAtMs !== undefined)
-        this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenanceResources[kind], '', name));
+        this.#at(
+          { atMs: deleteAtMs },
+          () => void this.#stage.writes.remove(maintenanceResources[kind], '', name),
+        );
     }
     for (const { name, spec, atMs, deleteAtMs, edits } of plans) {
-      this.#at({ atMs }, () => void this.#stage.make(maintenancePlans, { metadata: { name }, spec }));
-      for (const edit of edits) this.#at({ atMs: edit.atMs }, () => this.#edit(maintenancePlans, name, edit.spec));
-      if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenancePlans, '', name));
+      this.#at(
+        { atMs },
+        () => void this.#stage.make(maintenancePlans, { metadata: { name }, spec }),
+      );
+      for (const edit of edits)
+        this.#at({ atMs: edit.atMs }, () => this.#edit(maintenancePlans, name, edit.spec));
+      if (deleteAtMs !== undefined)
+        this.#at(
+          { atMs: deleteAtMs },
+          () => void this.#stage.writes.remove(maintenancePlans, '', name),
+        );
     }
     for (const { name, spec, atMs } of windows)
-      this.#at({ atMs }, () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }));
-    for (const { atMs, byMs } of clockSteps) this.#at({ atMs }, () => this.#setClock(this.#ahead + byMs));
+      this.#at(
+        { atMs },
+        () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }),
+      );
+    for (const { atMs, byMs } of clockSteps)
+      this.#at({ atMs }, () => this.#setClock(this.#ahead + byMs));
     this.#announce();
   }
 
   #edit(resource: string, name: string, spec: JsonObject): void {
     const found = this.#stage.cluster.registry.store.get(resource, '', name);
-    if (found !== undefined) this.#stage.writes.update(resource, { ...found, spec: { ...part(found, 'spec'), ...spec } });
+    if (found !== undefined)
+      this.#stage.writes.update(resource, { ...found, spec: { ...part(found, 'spec'), ...spec } });
   }
 
   #announce(): void {
     const { cloud } = this.#stage;
-    for (const { atMs, pick, kind, inSeconds, cancelAfterMs, lies } of this.#story.machines?.announcements ?? []) {
+    for (const { atMs, pick, kind, inSeconds, cancelAfterMs, lies } of this.#story.machines
+      ?.announcements ?? []) {
       this.#at({ atMs }, () => {
-        const instances = this.#stage.cluster.registry.store.list('nodes').flatMap(node => instanceOf(node) ?? []);
+        const instances = this.#stage.cluster.registry.store
+          .list('nodes')
+          .flatMap(node => instanceOf(node) ?? []);
         const instance = instances[Math.floor(pick * instances.length)];
         if (instance === undefined || cloud === undefined) return;
         const id = cloud.announce(instance, { kind, inSeconds });
@@ -222,7 +276,8 @@ class Play {
       process.depose();
       this.#clock.after(lingersMs, () => process.stop());
     }
-    // A process that is stopped or that has lost its lease ends what it has sent; the next one leads after that.
+    // A process that is stopped or that has lost its lease ends what it has sent; the next one
+    // leads after that.
     const pause = how === 'killed' ? pauseMs : pauseMs + 5000;
     this.#clock.after(pause, () => {
       if (how === 'stopped') process.kill();
@@ -253,7 +308,9 @@ class Play {
       method: call.method,
       path: call.path,
       query: new Map(
-        Object.entries(call.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const])),
+        Object.entries(call.query ?? {}).flatMap(([key, value]) =>
+          value === undefined ? [] : [[key, String(value)] as const],
+        ),
       ),
       accept: call.accept ?? 'application/json',
       contentType: call.contentType ?? 'application/json',
@@ -268,11 +325,18 @@ class Play {
   }
 }
 
-const instanceOf = (node: { readonly [key: string]: unknown }): string | undefined => {
+function instanceOf(node: { readonly [key: string]: unknown }): string | undefined {
   const { spec } = node as { readonly spec?: { readonly providerID?: string } };
-  return spec?.providerID?.startsWith('aws:') === true ? spec.providerID.split('/').at(-1) : undefined;
-};
+  return spec?.providerID?.startsWith('aws:') === true
+    ? spec.providerID.split('/').at(-1)
+    : undefined;
+}
 
 /** Plays a story from its beginning to its end, or to the first thing that must not be. */
-export const play = (story: Story, warp: Warp = api => api, asked: Asked = () => {}): Promise<Outcome> =>
-  new Play(story, warp, asked).run();
+export function play(
+  story: Story,
+  warp: Warp = api => api,
+  asked: Asked = () => {},
+): Promise<Outcome> {
+  return new Play(story, warp, asked).run();
+}

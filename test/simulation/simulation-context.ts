@@ -6,10 +6,16 @@ import type { Caller } from './cluster/caller.ts';
 import type { SimClock } from './cluster/sim-clock.ts';
 import type { Story } from './story/story.ts';
 
-/** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
+/**
+ * Makes the operator worse than it is: what it sends is not what it decided. For tests of the
+ * checker.
+ */
 export type Warp = (api: Api, world: SimulationContext) => Api;
 
-/** Is told what a process of the operator asks the API server for; a watch that is begun is one call. */
+/**
+ * Is told what a process of the operator asks the API server for; a watch that is begun is one
+ * call.
+ */
 export type Asked = (method: ApiCall['method'] | 'WATCH', path: string) => void;
 
 /** All that the parts of one play share. */
@@ -32,9 +38,14 @@ export type SimulationContext = {
   readonly sinceStart: () => number;
   /** Told of every call, as it is sent. */
   readonly asked: Asked;
-  /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
+  /**
+   * The server does one call of a process of the operator: counted, watched, and interrupted where
+   * the story says so.
+   */
   readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiResponse>;
 };
 
 /** Of a process that is no more: it waits for ever, and so does nothing. */
-export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+export function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
+}

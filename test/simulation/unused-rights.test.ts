@@ -8,15 +8,24 @@ import { play } from './play.ts';
 import { generate } from './story/generate.ts';
 import type { Story } from './story/story.ts';
 
-/** The operator has no right that it does not use: what the shipped roles give is compared with what it asks for in stories. */
+/**
+ * The operator has no right that it does not use: what the shipped roles give is compared with what
+ * it asks for in stories.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
 
 /** Rights that stories do not show, with the file and the words in it that need them. */
-type Elsewhere = { readonly rights: readonly string[]; readonly because: string; readonly file: string; readonly words: string };
+type Elsewhere = {
+  readonly rights: readonly string[];
+  readonly because: string;
+  readonly file: string;
+  readonly words: string;
+};
 
-const reads = (...resources: readonly string[]): readonly string[] =>
-  resources.flatMap(resource => ['get', 'list', 'watch'].map(verb => `${verb} ${resource}`));
+function reads(...resources: readonly string[]): readonly string[] {
+  return resources.flatMap(resource => ['get', 'list', 'watch'].map(verb => `${verb} ${resource}`));
+}
 
 const elsewhere: readonly Elsewhere[] = [
   {
@@ -32,7 +41,10 @@ const elsewhere: readonly Elsewhere[] = [
     words: "this.#call('PUT'",
   },
   {
-    rights: ['create tokenreviews.authentication.k8s.io', 'create subjectaccessreviews.authorization.k8s.io'],
+    rights: [
+      'create tokenreviews.authentication.k8s.io',
+      'create subjectaccessreviews.authorization.k8s.io',
+    ],
     because: 'nobody asks for metrics, nor for what needs a right of its own at the webhook',
     file: 'packages/apimachinery/src/access-review.ts',
     words: "TokenReview: 'authentication.k8s.io',\n  SubjectAccessReview: 'authorization.k8s.io',",
@@ -125,28 +137,34 @@ const elsewhere: readonly Elsewhere[] = [
 ];
 
 /** Whoever may list a kind has all of each object: to get one by its name is no more. */
-const isWithin = (used: ReadonlySet<string>, right: string): boolean =>
-  used.has(right) || (right.startsWith('get ') && used.has(right.replace('get ', 'list ')));
+function isWithin(used: ReadonlySet<string>, right: string): boolean {
+  return used.has(right) || (right.startsWith('get ') && used.has(right.replace('get ', 'list ')));
+}
 
 const excused = new Set(elsewhere.flatMap(({ rights }) => rights));
 
 /** More than enough stories: those of the machine APIs, of VMs and of responders are a few each. */
 const limit = 300;
 
-/** Beyond those only stories of plans that replace machines: what is done in one of them is rare. */
+/**
+ * Beyond those only stories of plans that replace machines: what is done in one of them is rare.
+ */
 const maxOfAll = 2000;
 
-const isRare = ({ plans }: Story): boolean => plans.some(({ spec }) => at(spec, 'work', 'replace') !== undefined);
+function isRare({ plans }: Story): boolean {
+  return plans.some(({ spec }) => at(spec, 'work', 'replace') !== undefined);
+}
 
 /** What the operator asks for in stories, until nothing is missing any more. */
-const usedIn = async (wanted: readonly string[]): Promise<ReadonlySet<string>> => {
+async function usedIn(wanted: readonly string[]): Promise<ReadonlySet<string>> {
   const used = new Set<string>();
   for (let seed = 1; seed <= maxOfAll && !wanted.every(right => isWithin(used, right)); seed += 1) {
     const story = generate(seed);
-    if (seed <= limit || isRare(story)) await play(story, undefined, (method, path) => used.add(rightFor(method, path) ?? ''));
+    if (seed <= limit || isRare(story))
+      await play(story, undefined, (method, path) => used.add(rightFor(method, path) ?? ''));
   }
   return used;
-};
+}
 
 test('the operator uses every right that the shipped roles give to it', async () => {
   const granted = grantedRights();
@@ -170,7 +188,8 @@ test('every right that stories do not show is given, and the code that needs it 
     [...excused].filter(right => !granted.includes(right)),
     [],
   );
-  for (const { file, words } of elsewhere) assert.ok(readFileSync(join(root, file), 'utf8').includes(words), `${file}: ${words}`);
+  for (const { file, words } of elsewhere)
+    assert.ok(readFileSync(join(root, file), 'utf8').includes(words), `${file}: ${words}`);
 });
 
 test('the right that a call needs', () => {

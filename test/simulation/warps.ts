@@ -11,40 +11,64 @@ import type { SimulationContext, Warp } from './simulation-context.ts';
 type Change = (call: ApiCall, world: SimulationContext) => ApiCall | undefined;
 
 /** Every call goes through `change`; undefined: as it was. */
-const changing =
-  (change: Change): Warp =>
-  (api, world) => ({ call: (call, signal) => api.call(change(call, world) ?? call, signal) });
+function changing(change: Change): Warp {
+  return (api, world) => ({
+    call: (call, signal) => api.call(change(call, world) ?? call, signal),
+  });
+}
 
-const isEviction = ({ method, path }: ApiCall): boolean => method === 'POST' && path.endsWith('/eviction');
+function isEviction({ method, path }: ApiCall): boolean {
+  return method === 'POST' && path.endsWith('/eviction');
+}
 
-const isNodePatch = ({ method, path }: ApiCall): boolean => method === 'PATCH' && /^\/api\/v1\/nodes\/[^/]+$/.test(path);
+function isNodePatch({ method, path }: ApiCall): boolean {
+  return method === 'PATCH' && /^\/api\/v1\/nodes\/[^/]+$/.test(path);
+}
 
-const bodyOf = ({ body }: ApiCall): JsonObject => (isObject(body) ? body : {});
+function bodyOf({ body }: ApiCall): JsonObject {
+  return isObject(body) ? body : {};
+}
 
-const isRelease = (call: ApiCall): boolean => isNodePatch(call) && at(bodyOf(call), 'metadata', 'annotations', recordKey) === null;
+function isRelease(call: ApiCall): boolean {
+  return isNodePatch(call) && at(bodyOf(call), 'metadata', 'annotations', recordKey) === null;
+}
 
-const statusOf = (call: ApiCall): JsonObject | undefined =>
-  call.method === 'PATCH' && call.path.endsWith('/status') && call.path.includes('maintenances/')
+function statusOf(call: ApiCall): JsonObject | undefined {
+  return call.method === 'PATCH' &&
+    call.path.endsWith('/status') &&
+    call.path.includes('maintenances/')
     ? part(bodyOf(call), 'status')
     : undefined;
+}
 
-const withStatus = (call: ApiCall, more: JsonObject): ApiCall => ({
-  ...call,
-  body: { ...bodyOf(call), status: { ...statusOf(call), ...more } },
-});
+function withStatus(call: ApiCall, more: JsonObject): ApiCall {
+  return {
+    ...call,
+    body: { ...bodyOf(call), status: { ...statusOf(call), ...more } },
+  };
+}
 
-const isPlanStatus = ({ method, path }: ApiCall): boolean => method === 'PATCH' && /\/maintenanceplans\/[^/]+\/status$/.test(path);
+function isPlanStatus({ method, path }: ApiCall): boolean {
+  return method === 'PATCH' && /\/maintenanceplans\/[^/]+\/status$/.test(path);
+}
 
-const list = (world: SimulationContext, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
+function list(world: SimulationContext, resource: string): readonly Stored[] {
+  return world.cluster.registry.store.list(resource);
+}
 
-const machineApiOf = ({ story }: SimulationContext): string =>
-  story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
+function machineApiOf({ story }: SimulationContext): string {
+  return story.machines?.flavour === 'capi'
+    ? 'cluster.x-k8s.io/v1beta2'
+    : 'machine.openshift.io/v1beta1';
+}
 
-const deletionOfMachine = (world: SimulationContext, name: string): ApiCall => ({
-  method: 'DELETE',
-  path: `/apis/${machineApiOf(world)}/namespaces/machines/machines/${name}`,
-  body: {},
-});
+function deletionOfMachine(world: SimulationContext, name: string): ApiCall {
+  return {
+    method: 'DELETE',
+    path: `/apis/${machineApiOf(world)}/namespaces/machines/machines/${name}`,
+    body: {},
+  };
+}
 
 /** Its pods go whatever their budgets say: the budgets are told to allow it first. */
 const pastBudgets: Warp = (api, world) => ({
@@ -52,7 +76,10 @@ const pastBudgets: Warp = (api, world) => ({
     if (isEviction(call)) {
       const { registry } = world.cluster;
       for (const budget of registry.store.list('poddisruptionbudgets.policy')) {
-        registry.store.put('poddisruptionbudgets.policy', { ...budget, status: { ...part(budget, 'status'), disruptionsAllowed: 99 } });
+        registry.store.put('poddisruptionbudgets.policy', {
+          ...budget,
+          status: { ...part(budget, 'status'), disruptionsAllowed: 99 },
+        });
       }
     }
     return api.call(call, signal);
@@ -60,9 +87,11 @@ const pastBudgets: Warp = (api, world) => ({
 });
 
 /** Sends one more call after each that `when` picks. */
-const adding =
-  (when: (call: ApiCall) => boolean, more: (call: ApiCall, world: SimulationContext) => ApiCall | undefined): Warp =>
-  (api, world) => ({
+function adding(
+  when: (call: ApiCall) => boolean,
+  more: (call: ApiCall, world: SimulationContext) => ApiCall | undefined,
+): Warp {
+  return (api, world) => ({
     call: async (call, signal): Promise<ApiResponse> => {
       const answer = await api.call(call, signal);
       const next = when(call) ? more(call, world) : undefined;
@@ -70,32 +99,54 @@ const adding =
       return answer;
     },
   });
+}
 
-const evictionOf = ({ metadata: { namespace = '', name, uid } }: Stored): ApiCall => ({
-  method: 'POST',
-  path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
-  body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions: { preconditions: { uid } } },
-});
+function evictionOf({ metadata: { namespace = '', name, uid } }: Stored): ApiCall {
+  return {
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
+    body: {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { namespace, name },
+      deleteOptions: { preconditions: { uid } },
+    },
+  };
+}
 
-const podOn = (world: SimulationContext, node: string, picks: (pod: Stored) => boolean): ApiCall | undefined => {
+function podOn(
+  world: SimulationContext,
+  node: string,
+  picks: (pod: Stored) => boolean,
+): ApiCall | undefined {
   const pod = world.cluster.registry.store.indexed('pods', 'spec.nodeName', node).find(picks);
   return pod && evictionOf(pod);
-};
+}
 
-const nodeOfPath = (path: string): string => path.split('/')[4] ?? '';
+function nodeOfPath(path: string): string {
+  return path.split('/')[4] ?? '';
+}
 
-const isOfDaemonSet = ({ metadata }: Stored): boolean => metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') === true;
+function isOfDaemonSet({ metadata }: Stored): boolean {
+  return metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') === true;
+}
 
 /** The pod of which a status says that it is left to its responder. */
-const leftToResponder = (call: ApiCall): { readonly namespace: string; readonly name: string } | undefined => {
-  const left = objects(statusOf(call)?.['blockers']).find(blocker => text(blocker, 'cause') === 'EvictionResponder');
+function leftToResponder(
+  call: ApiCall,
+): { readonly namespace: string; readonly name: string } | undefined {
+  const left = objects(statusOf(call)?.['blockers']).find(
+    blocker => text(blocker, 'cause') === 'EvictionResponder',
+  );
   return left && { namespace: text(left, 'pod', 'namespace'), name: text(left, 'pod', 'name') };
-};
+}
 
 /** The hold is answered for and never written. */
 const withoutHold: Warp = (api, world) => ({
   call: async (call, signal) => {
-    const node = isNodePatch(call) ? world.cluster.registry.store.get('nodes', '', nodeOfPath(call.path)) : undefined;
+    const node = isNodePatch(call)
+      ? world.cluster.registry.store.get('nodes', '', nodeOfPath(call.path))
+      : undefined;
     if (node === undefined || isRelease(call)) return api.call(call, signal);
     const [metadata, spec] = [part(bodyOf(call), 'metadata'), part(bodyOf(call), 'spec')];
     const body = {
@@ -112,34 +163,46 @@ const withoutHold: Warp = (api, world) => ({
   },
 });
 
-const workPod = (name: string, nodeName?: string): ApiCall => ({
-  method: 'POST',
-  path: `/api/v1/namespaces/${workNamespace}/pods`,
-  body: {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name },
-    spec: {
-      ...(nodeName !== undefined && { nodeName }),
-      restartPolicy: 'Never',
-      containers: [{ name: 'work', image: 'example.test/work:1' }],
+function workPod(name: string, nodeName?: string): ApiCall {
+  return {
+    method: 'POST',
+    path: `/api/v1/namespaces/${workNamespace}/pods`,
+    body: {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name },
+      spec: {
+        ...(nodeName !== undefined && { nodeName }),
+        restartPolicy: 'Never',
+        containers: [{ name: 'work', image: 'example.test/work:1' }],
+      },
     },
-  },
-});
+  };
+}
 
-/** By what is wrong with it: the invariant that it breaks, what is said of that where the invariant has many laws, and how. */
+/**
+ * By what is wrong with it: the invariant that it breaks, what is said of that where the invariant
+ * has many laws, and how.
+ */
 export const warps = {
   'evicts past budgets': { invariant: 'budgets', warp: pastBudgets },
   'deletes instead of evicting': {
     invariant: 'policy',
     warp: changing(call => {
       if (!isEviction(call)) return undefined;
-      return { ...call, method: 'DELETE', path: call.path.replace(/\/eviction$/, ''), body: part(bodyOf(call), 'deleteOptions') };
+      return {
+        ...call,
+        method: 'DELETE',
+        path: call.path.replace(/\/eviction$/, ''),
+        body: part(bodyOf(call), 'deleteOptions'),
+      };
     }),
   },
   'evicts whoever has the name': {
     invariant: 'policy',
-    warp: changing(call => (isEviction(call) ? { ...call, body: { ...bodyOf(call), deleteOptions: {} } } : undefined)),
+    warp: changing(call =>
+      isEviction(call) ? { ...call, body: { ...bodyOf(call), deleteOptions: {} } } : undefined,
+    ),
   },
   'evicts pods of DaemonSets': {
     invariant: 'policy',
@@ -164,7 +227,9 @@ export const warps = {
     invariant: 'responders',
     warp: changing((call, world) => {
       if (call.method !== 'POST' || !call.path.endsWith('/evictionrequests')) return undefined;
-      const other = list(world, 'pods').find(pod => at(pod, 'spec', 'evictionResponders') === undefined);
+      const other = list(world, 'pods').find(
+        pod => at(pod, 'spec', 'evictionResponders') === undefined,
+      );
       if (other === undefined) return undefined;
       const { namespace = '', name, uid } = other.metadata;
       const path = `/apis/lifecycle.k8s.io/v1alpha1/namespaces/${namespace}/evictionrequests`;
@@ -183,7 +248,9 @@ export const warps = {
   'does not hold': { invariant: 'held first', warp: withoutHold },
   'evicts after the release': {
     invariant: 'held first',
-    warp: adding(isRelease, (call, world) => podOn(world, nodeOfPath(call.path), pod => !isOfDaemonSet(pod))),
+    warp: adding(isRelease, (call, world) =>
+      podOn(world, nodeOfPath(call.path), pod => !isOfDaemonSet(pod)),
+    ),
   },
   'takes foreign taints along': {
     invariant: 'foreign marks',
@@ -191,7 +258,10 @@ export const warps = {
       const taints = isNodePatch(call) ? at(bodyOf(call), 'spec', 'taints') : undefined;
       if (!Array.isArray(taints)) return undefined;
       const own = objects(taints).filter(taint => text(taint, 'key') !== 'team');
-      return { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), taints: own } } };
+      return {
+        ...call,
+        body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), taints: own } },
+      };
     }),
   },
   'takes foreign labels along': {
@@ -199,19 +269,35 @@ export const warps = {
     warp: changing(call => {
       if (!isNodePatch(call)) return undefined;
       const metadata = part(bodyOf(call), 'metadata');
-      return { ...call, body: { ...bodyOf(call), metadata: { ...metadata, labels: { ...part(metadata, 'labels'), team: null } } } };
+      return {
+        ...call,
+        body: {
+          ...bodyOf(call),
+          metadata: { ...metadata, labels: { ...part(metadata, 'labels'), team: null } },
+        },
+      };
     }),
   },
   'leaves nodes cordoned': {
     invariant: 'restored',
     warp: changing(call =>
-      isRelease(call) ? { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: true } } } : undefined,
+      isRelease(call)
+        ? {
+            ...call,
+            body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: true } },
+          }
+        : undefined,
     ),
   },
   'uncordons what was cordoned': {
     invariant: 'restored',
     warp: changing(call =>
-      isRelease(call) ? { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: null } } } : undefined,
+      isRelease(call)
+        ? {
+            ...call,
+            body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: null } },
+          }
+        : undefined,
     ),
   },
   'releases what is wanted': {
@@ -221,7 +307,10 @@ export const warps = {
       (call, world) => {
         const [, , , , , name = ''] = call.path.split('/');
         const maintenance = world.cluster.registry.store.get('maintenances.drydock.dev', '', name);
-        const body = { metadata: { annotations: { [recordKey]: null } }, spec: { unschedulable: null } };
+        const body = {
+          metadata: { annotations: { [recordKey]: null } },
+          spec: { unschedulable: null },
+        };
         return (
           maintenance && {
             method: 'PATCH',
@@ -235,7 +324,11 @@ export const warps = {
   },
   'says drained too soon': {
     invariant: 'status',
-    warp: changing(call => (text(statusOf(call), 'phase') === 'Draining' ? withStatus(call, { phase: 'Drained' }) : undefined)),
+    warp: changing(call =>
+      text(statusOf(call), 'phase') === 'Draining'
+        ? withStatus(call, { phase: 'Drained' })
+        : undefined,
+    ),
   },
   'counts backwards': {
     invariant: 'status',
@@ -250,7 +343,14 @@ export const warps = {
     invariant: 'status',
     warp: changing(call => {
       if (statusOf(call) === undefined || !call.path.includes('drydock.dev')) return undefined;
-      const blockers = [{ cause: 'Terminating', pod: { namespace: 'shop', name: 'nobody' }, message: 'x', since: '2026-01-01T00:00:00Z' }];
+      const blockers = [
+        {
+          cause: 'Terminating',
+          pod: { namespace: 'shop', name: 'nobody' },
+          message: 'x',
+          since: '2026-01-01T00:00:00Z',
+        },
+      ];
       return withStatus(call, { blockers, blockerCount: 1 });
     }),
   },
@@ -269,7 +369,8 @@ export const warps = {
     warp: (api, _world) => ({
       call: async (call, signal) => {
         if (isNodePatch(call))
-          for (let count = 0; count < 300; count += 1) await api.call({ method: 'GET', path: call.path }).catch(() => undefined);
+          for (let count = 0; count < 300; count += 1)
+            await api.call({ method: 'GET', path: call.path }).catch(() => undefined);
         return api.call(call, signal);
       },
     }),
@@ -281,7 +382,9 @@ export const warps = {
       (call, world) => {
         const named = text(bodyOf(call), 'spec', 'machinelink');
         const [group = ''] = machineApiOf(world).split('/');
-        const other = list(world, `machines.${group}`).find(({ metadata }) => metadata.name !== named);
+        const other = list(world, `machines.${group}`).find(
+          ({ metadata }) => metadata.name !== named,
+        );
         return other && deletionOfMachine(world, other.metadata.name);
       },
     ),
@@ -291,8 +394,11 @@ export const warps = {
     warp: adding(
       ({ method, path }) => method === 'POST' && path === '/apis/drydock.dev/v1alpha1/maintenances',
       (call, world) => {
-        const isPart = text(bodyOf(call), 'spec', 'requester') === 'drydock.dev/machine-maintenance';
-        return isPart ? deletionOfMachine(world, text(bodyOf(call), 'spec', 'nodeName')) : undefined;
+        const isPart =
+          text(bodyOf(call), 'spec', 'requester') === 'drydock.dev/machine-maintenance';
+        return isPart
+          ? deletionOfMachine(world, text(bodyOf(call), 'spec', 'nodeName'))
+          : undefined;
       },
     ),
   },
@@ -311,7 +417,9 @@ export const warps = {
     warp: changing(call => {
       const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
       if (objects(status['inFlight']).length === 0) return undefined;
-      const gates = [{ name: 'closed', value: 'False', since: '2026-01-01T00:00:00Z', message: '' }];
+      const gates = [
+        { name: 'closed', value: 'False', since: '2026-01-01T00:00:00Z', message: '' },
+      ];
       return { ...call, body: { ...bodyOf(call), status: { ...status, gates } } };
     }),
   },
@@ -330,25 +438,49 @@ export const warps = {
       const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
       const slots = objects(status['inFlight']);
       const [one] = slots;
-      const stored = list(world, 'maintenanceplans.drydock.dev').find(({ metadata }) => call.path.includes(`/${metadata.name}/`));
-      if (one === undefined || slots.length > objects(at(stored ?? {}, 'status', 'inFlight')).length) return undefined;
+      const stored = list(world, 'maintenanceplans.drydock.dev').find(({ metadata }) =>
+        call.path.includes(`/${metadata.name}/`),
+      );
+      if (
+        one === undefined ||
+        slots.length > objects(at(stored ?? {}, 'status', 'inFlight')).length
+      )
+        return undefined;
       const other = list(world, 'nodes').find(
         ({ metadata, spec }) =>
-          metadata.name !== 'n0' && !(spec as JsonObject)['unschedulable'] && !slots.some(slot => text(slot, 'node') === metadata.name),
+          metadata.name !== 'n0' &&
+          !(spec as JsonObject)['unschedulable'] &&
+          !slots.some(slot => text(slot, 'node') === metadata.name),
       );
       if (other === undefined) return undefined;
-      const more = { ...one, node: other.metadata.name, nodeUID: other.metadata.uid, startTime: '2026-01-01T00:00:00Z' };
-      return { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: [...slots, more] } } };
+      const more = {
+        ...one,
+        node: other.metadata.name,
+        nodeUID: other.metadata.uid,
+        startTime: '2026-01-01T00:00:00Z',
+      };
+      return {
+        ...call,
+        body: { ...bodyOf(call), status: { ...status, inFlight: [...slots, more] } },
+      };
     }),
   },
   'deletes the pod of a plan in the middle of its work': {
     invariant: 'plans',
     warp: adding(isPlanStatus, (call, world) => {
-      const [one] = objects(at(bodyOf(call), 'status', 'inFlight')).filter(each => text(each, 'podUID') !== '');
-      const pod = list(world, 'pods').find(({ metadata }) => metadata.uid === text(one ?? {}, 'podUID'));
+      const [one] = objects(at(bodyOf(call), 'status', 'inFlight')).filter(
+        each => text(each, 'podUID') !== '',
+      );
+      const pod = list(world, 'pods').find(
+        ({ metadata }) => metadata.uid === text(one ?? {}, 'podUID'),
+      );
       if (pod === undefined || text(one ?? {}, 'state') !== 'Working') return undefined;
       const { namespace = '', name, uid } = pod.metadata;
-      return { method: 'DELETE', path: `/api/v1/namespaces/${namespace}/pods/${name}`, body: { preconditions: { uid } } };
+      return {
+        method: 'DELETE',
+        path: `/api/v1/namespaces/${namespace}/pods/${name}`,
+        body: { preconditions: { uid } },
+      };
     }),
   },
   'deletes the machine of another cluster': {
@@ -358,7 +490,9 @@ export const warps = {
       ({ method, path }) => method === 'POST' && path.endsWith('/machinemaintenances'),
       (_call, world) => {
         const [group = ''] = machineApiOf(world).split('/');
-        const other = list(world, `machines.${group}`).find(({ metadata }) => metadata.namespace === 'customer');
+        const other = list(world, `machines.${group}`).find(
+          ({ metadata }) => metadata.namespace === 'customer',
+        );
         return (
           other && {
             ...deletionOfMachine(world, ''),
@@ -385,7 +519,9 @@ export const warps = {
     invariant: 'plans',
     says: /has not been drained/,
     warp: adding(isPlanStatus, call => {
-      const held = objects(part(bodyOf(call), 'status')['inFlight']).find(slot => text(slot, 'state') === 'Holding');
+      const held = objects(part(bodyOf(call), 'status')['inFlight']).find(
+        slot => text(slot, 'state') === 'Holding',
+      );
       return held && workPod('hasty-1', text(held, 'node'));
     }),
   },
@@ -395,7 +531,9 @@ export const warps = {
     warp: changing(call => {
       const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
       const slots = objects(status['inFlight']).map(slot => ({ ...slot, stage: 'later' }));
-      return slots.length === 0 ? undefined : { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: slots } } };
+      return slots.length === 0
+        ? undefined
+        : { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: slots } } };
     }),
   },
   'asks VMs to move again and again': {
@@ -403,12 +541,20 @@ export const warps = {
     warp: adding(
       call => call.method === 'PATCH' && call.path.includes('maintenances/'),
       (_call, world) => {
-        const vmi = list(world, 'virtualmachineinstances.kubevirt.io').find(one => text(one, 'status', 'evacuationNodeName') !== '');
+        const vmi = list(world, 'virtualmachineinstances.kubevirt.io').find(
+          one => text(one, 'status', 'evacuationNodeName') !== '',
+        );
         return (
           vmi &&
-          podOn(world, text(vmi, 'status', 'nodeName'), pod => pod.metadata.annotations?.['kubevirt.io/domain'] === vmi.metadata.name)
+          podOn(
+            world,
+            text(vmi, 'status', 'nodeName'),
+            pod => pod.metadata.annotations?.['kubevirt.io/domain'] === vmi.metadata.name,
+          )
         );
       },
     ),
   },
-} as const satisfies Readonly<Record<string, { readonly invariant: string; readonly says?: RegExp; readonly warp: Warp }>>;
+} as const satisfies Readonly<
+  Record<string, { readonly invariant: string; readonly says?: RegExp; readonly warp: Warp }>
+>;

@@ -7,6 +7,8 @@ import { generate } from './story/generate.ts';
 export type Told = { readonly seed: number; readonly outcome: Outcome };
 
 parentPort?.on('message', (seed: number) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker's port has none
-  void play(generate(seed)).then(outcome => parentPort?.postMessage({ seed, outcome: { ...outcome, lines: [] } } satisfies Told));
+  void play(generate(seed)).then(outcome =>
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker's port has none
+    parentPort?.postMessage({ seed, outcome: { ...outcome, lines: [] } } satisfies Told),
+  );
 });

@@ -3,15 +3,29 @@ import { after, before, describe, test } from 'node:test';
 import { create, nodePath, nodesReady } from '../control-plane/objects/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness/harness.ts';
-import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/harness/look.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from '../operator/harness/harness.ts';
+import {
+  maintenance,
+  maintenancePath,
+  makeNode,
+  nodePatches,
+  remove,
+  untilFace,
+  untilMaintenance,
+} from '../operator/harness/look.ts';
 import { Phases } from '../operator/harness/phases.ts';
 import { dueNode, plan, planPath, untilPlan } from '../operator/plans/plan-work.ts';
 
 /**
- * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The
- * step in between has the etcd (3.6) without which the newest one (3.7) could not read the data of the oldest (3.5). A cluster goes one minor
- * release at a time; of 1.31 and 1.32 there is no control plane to be built.
+ * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one
+ * etcd, with maintenances in every phase. The step in between has the etcd (3.6) without which the
+ * newest one (3.7) could not read the data of the oldest (3.5). A cluster goes one minor release at
+ * a time; of 1.31 and 1.32 there is no control plane to be built.
  */
 
 const started = await startHarness({ release: releaseNamed('1.30'), roles: ['plans'] });
@@ -32,7 +46,8 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
   after(() => harness.stop());
 
   const planned = ['plan-1', 'plan-2'];
-  const finish = (name: string): Promise<unknown> => api.patch(nodePath(name), { metadata: { labels: { patched: 'yes' } } });
+  const finish = (name: string): Promise<unknown> =>
+    api.patch(nodePath(name), { metadata: { labels: { patched: 'yes' } } });
 
   /** A plan whose work is somebody else's, who takes his time. */
   const makePlan = async (): Promise<void> => {
@@ -40,16 +55,27 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     await nodesReady(api, planned);
     const patched = "'patched' in node.metadata.labels";
     const external = { finished: { expression: patched }, timeoutSeconds: 86_400 };
-    await create(api, plan('upgraded', 'planned', { due: { expression: `!(${patched})` }, work: { external } }));
+    await create(
+      api,
+      plan('upgraded', 'planned', { due: { expression: `!(${patched})` }, work: { external } }),
+    );
   };
 
   type AtWork = { readonly node: string; readonly workStartTime: string | undefined };
 
   /** It has begun with one node, once, and goes on waiting for it. */
   const untilAtWork = async (): Promise<AtWork> => {
-    const { inFlight = [] } = await untilPlan(api, 'upgraded', 'at work', status => status.inFlight?.[0]?.state === 'Working');
+    const { inFlight = [] } = await untilPlan(
+      api,
+      'upgraded',
+      'at work',
+      status => status.inFlight?.[0]?.state === 'Working',
+    );
     const [one, another] = inFlight;
-    assert.ok(one !== undefined && another === undefined && planned.includes(one.node), JSON.stringify(inFlight));
+    assert.ok(
+      one !== undefined && another === undefined && planned.includes(one.node),
+      JSON.stringify(inFlight),
+    );
     return { node: one.node, workStartTime: one.workStartTime };
   };
 
@@ -57,12 +83,21 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     const since = await untilAtWork();
     const mark = controlPlane.audit.mark();
     await controlPlane.upgrade(release);
-    assert.equal((await api.get<{ readonly gitVersion: string }>('/version')).gitVersion, release.version);
+    assert.equal(
+      (await api.get<{ readonly gitVersion: string }>('/version')).gitVersion,
+      release.version,
+    );
     await phases.untilReached();
     assert.deepEqual(await untilAtWork(), since, 'the work has not begun again');
-    assert.deepEqual([operator.running.alive(), await operator.running.pid()], [true, pid], operator.running.tail());
+    assert.deepEqual(
+      [operator.running.alive(), await operator.running.pid()],
+      [true, pid],
+      operator.running.tail(),
+    );
     for (const name of phases.held.keys()) {
-      const patches = (await nodePatches(harness, mark, name)).filter(({ subresource }) => subresource === '');
+      const patches = (await nodePatches(harness, mark, name)).filter(
+        ({ subresource }) => subresource === '',
+      );
       assert.deepEqual(patches, [], `${name} is held without a gap: nobody writes it`);
     }
     // It works on: a maintenance from its beginning to its end.
@@ -95,24 +130,42 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     // The other one first: it is not to begin in between.
     const { node } = await untilAtWork();
     for (const name of [...planned.filter(other => other !== node), node]) await finish(name);
-    const { nodes } = await untilPlan(api, 'upgraded', 'complete', ({ phase }) => phase === 'Complete');
+    const { nodes } = await untilPlan(
+      api,
+      'upgraded',
+      'complete',
+      ({ phase }) => phase === 'Complete',
+    );
     assert.deepEqual([nodes?.done, nodes?.failed], [1, 0], 'the second is not due any more');
     await remove(api, planPath('upgraded'));
   });
 
   test('what the oldest lacked is installed by the next drydock install, once', async () => {
     const install = () =>
-      harness.drydock('install', '--apply', '--force-conflicts', '--without', 'operator', 'webhook', 'admission-policies');
+      harness.drydock(
+        'install',
+        '--apply',
+        '--force-conflicts',
+        '--without',
+        'operator',
+        'webhook',
+        'admission-policies',
+      );
     const first = await install();
     assert.equal(first.code, 0, first.stdout + first.stderr);
     const changed = first.stdout.split('\n').filter(line => line.endsWith(' serverside-applied'));
     assert.ok(
-      changed.some(line => line.startsWith('customresourcedefinition.apiextensions.k8s.io/maintenances.drydock.dev ')),
+      changed.some(line =>
+        line.startsWith('customresourcedefinition.apiextensions.k8s.io/maintenances.drydock.dev '),
+      ),
       first.stdout,
     );
     assert.ok(!first.stdout.includes('left out'), first.stdout);
     await until('the field selector to be served', async () => {
-      const { status } = await api.call('GET', '/apis/drydock.dev/v1alpha1/maintenances?fieldSelector=spec.nodeName%3Dnone');
+      const { status } = await api.call(
+        'GET',
+        '/apis/drydock.dev/v1alpha1/maintenances?fieldSelector=spec.nodeName%3Dnone',
+      );
       return status === 200;
     });
     const again = await install();

@@ -6,7 +6,10 @@ import { parse } from 'yaml';
 import { ensureBuilt } from '../control-plane/build/go-build.ts';
 import { run } from '../control-plane/processes/command.ts';
 
-/** The workflows of GitHub: they are valid, run what is there, and leave no tier out. Nothing here runs them. */
+/**
+ * The workflows of GitHub: they are valid, run what is there, and leave no tier out. Nothing here
+ * runs them.
+ */
 
 const root = join(import.meta.dirname, '..', '..');
 const folder = join(root, '.github', 'workflows');
@@ -17,7 +20,15 @@ const actionlint = await ensureBuilt({
   module: join(import.meta.dirname, 'actionlint'),
   salt: '',
   announcement: 'building actionlint for the tests, half a minute,',
-  build: (to, go) => go(['build', '-o', join(to, 'actionlint'), '-ldflags', '-s -w', 'github.com/rhysd/actionlint/cmd/actionlint']),
+  build: (to, go) =>
+    go([
+      'build',
+      '-o',
+      join(to, 'actionlint'),
+      '-ldflags',
+      '-s -w',
+      'github.com/rhysd/actionlint/cmd/actionlint',
+    ]),
 });
 const skip = actionlint.kind === 'ready' ? false : `actionlint left out: ${actionlint.why}`;
 
@@ -29,7 +40,9 @@ type Job = {
 };
 type Workflow = { readonly permissions?: unknown; readonly jobs: Readonly<Record<string, Job>> };
 
-const { tiers } = (await import(join(root, 'scripts', 'tiers.mjs'))) as { readonly tiers: readonly { readonly name: string }[] };
+const { tiers } = (await import(join(root, 'scripts', 'tiers.mjs'))) as {
+  readonly tiers: readonly { readonly name: string }[];
+};
 const workflows = files.map(file => parse(readFileSync(file, 'utf8')) as Workflow);
 const jobs = workflows.flatMap(workflow => Object.values(workflow.jobs));
 const steps = jobs.flatMap(job => job.steps);
@@ -45,13 +58,18 @@ test('every job has a time limit, no workflow has more rights than it says, and 
   for (const job of jobs) assert.ok(Number(job['timeout-minutes']) > 0);
   for (const file of files)
     for (const line of readFileSync(file, 'utf8').split('\n'))
-      if (line.includes('uses:')) assert.match(line, /uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      if (line.includes('uses:'))
+        assert.match(line, /uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
 test('every script that they run is there, and every tier is run by one of them', () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly scripts: object };
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly scripts: object;
+  };
   const texts = steps.flatMap(step => step.run ?? []);
-  const asked = texts.flatMap(text => [...text.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? ''));
+  const asked = texts.flatMap(text =>
+    [...text.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? ''),
+  );
   assert.ok(asked.length > 2);
   for (const name of asked) assert.ok(name in scripts, name);
 

@@ -6,41 +6,53 @@ import { type Records, readRecords } from './records.ts';
 /** The table of docs/compatibility.md that says when each tier of real systems was last green. */
 
 const documentFile = 'docs/compatibility.md';
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
 const [begin, end] = ['<!-- written by npm run generate -->', '<!-- end of what is written -->'];
 
-const row = ({ name, asked, systems }: Neighbour, records: Records): string => {
+function row({ name, asked, systems }: Neighbour, records: Records): string {
   const run = records[name];
-  const versions = Object.entries(run?.versions ?? {}).map(([system, version]) => `${system} ${version}`);
+  const versions = Object.entries(run?.versions ?? {}).map(
+    ([system, version]) => `${system} ${version}`,
+  );
   const seen =
-    run === undefined ? 'never | |' : `${run.date} | \`${run.commit.slice(0, 8)}\` | ${run.passed} in ${Math.round(run.seconds / 60)} min`;
+    run === undefined
+      ? 'never | |'
+      : `${run.date} | \`${run.commit.slice(0, 8)}\` | ${run.passed} in ${Math.round(run.seconds / 60)} min`;
   const what = versions.length > 0 ? versions.join(', ') : Object.keys(systems).join(', ');
   return `| \`${name}\` | ${what} | ${seen} | \`${asked}\` |`;
-};
+}
 
-export const tableOf = (neighbours: readonly Neighbour[], records: Records): string =>
-  [
+export function tableOf(neighbours: readonly Neighbour[], records: Records): string {
+  return [
     '| tier | real systems | last green | commit | passed | run by |',
     '|---|---|---|---|---|---|',
     ...neighbours.map(one => row(one, records)),
   ].join('\n');
+}
 
 /** The document with the table in it. */
-export const withTable = (text: string, table: string): string => {
+export function withTable(text: string, table: string): string {
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`${documentFile} has no place for the table: ${begin} and ${end}`);
+  if (from < 0 || to < from)
+    throw new Error(`${documentFile} has no place for the table: ${begin} and ${end}`);
   return `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`;
-};
+}
 
 /** What people have written in the documents; the table names every tier, and claims nothing. */
-export const documentsText = (): string =>
-  readdirSync(join(root, 'docs'))
+export function documentsText(): string {
+  return readdirSync(join(root, 'docs'))
     .filter(name => name.endsWith('.md'))
     .map(name => `docs/${name}`)
     .map(file => (file === documentFile ? withTable(read(file), '') : read(file)))
     .join('\n');
+}
 
 /** The file as it is to be. */
-export const compatibilityFile = async (): Promise<readonly [string, string]> => {
-  return [documentFile, withTable(read(documentFile), tableOf(await readNeighbours(), readRecords()))];
-};
+export async function compatibilityFile(): Promise<readonly [string, string]> {
+  return [
+    documentFile,
+    withTable(read(documentFile), tableOf(await readNeighbours(), readRecords())),
+  ];
+}

@@ -6,24 +6,34 @@ import { create } from 'tar';
 /** npm's own date for what it packs: the same bytes whenever they are made. */
 const mtime = new Date('1985-10-26T08:15:00Z');
 
-/** Paths of all that is in a folder, relative to it, sorted; with `filesOnly` without the folders. */
-export const below = (folder: string, { filesOnly = false } = {}): readonly string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
+/**
+ * Paths of all that is in a folder, relative to it, sorted; with `filesOnly` without the folders.
+ */
+export function below(folder: string, { filesOnly = false } = {}): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => !filesOnly || entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(folder.length).replace(/^\//, ''))
     .sort();
+}
 
 /** A tar of files of a folder: sorted, without owners and dates of this machine. */
-export const tarOf = (folder: string, names: readonly string[]): Buffer => {
+export function tarOf(folder: string, names: readonly string[]): Buffer {
   const file = `${folder.replace(/\/$/, '')}.tar`;
-  create({ sync: true, file, cwd: folder, portable: true, mtime, noDirRecurse: true }, [...names].sort());
+  create(
+    { sync: true, file, cwd: folder, portable: true, mtime, noDirRecurse: true },
+    [...names].sort(),
+  );
   const bytes = readFileSync(file);
   rmSync(file);
   return bytes;
-};
+}
 
 /** Compresses it, the same each time. */
-export const gzipped = (bytes: Buffer): Buffer => gzipSync(bytes, { level: 6 });
+export function gzipped(bytes: Buffer): Buffer {
+  return gzipSync(bytes, { level: 6 });
+}
 
 /** Packs files of a folder into a .tar.gz. */
-export const pack = (file: string, folder: string, names: readonly string[]): void => writeFileSync(file, gzipped(tarOf(folder, names)));
+export function pack(file: string, folder: string, names: readonly string[]): void {
+  writeFileSync(file, gzipped(tarOf(folder, names)));
+}

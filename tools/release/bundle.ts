@@ -2,7 +2,8 @@ import { build as esbuild } from 'esbuild';
 import { root } from './paths.ts';
 
 /** CommonJS in an ES module asks for Node's own modules by `require`. */
-const banner = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+const banner =
+  "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 type Bundled = {
   /** Names of the packages whose code is in it, sorted. */
@@ -10,13 +11,19 @@ type Bundled = {
 };
 
 /** Packages of others: our own are reached by links as well. */
-const packageOf = (input: string): string | undefined => /node_modules\/(?!@drydock\/)((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+function packageOf(input: string): string | undefined {
+  return /node_modules\/(?!@drydock\/)((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+}
 
 /**
- * Bundles packages/cli/src/main.mjs with all packages into `folder`, as main.mjs. With `chunks` each command, and the AWS SDK, is a file of its own that is loaded when it is
- * needed; without, all is one file. The same sources give the same bytes.
+ * Bundles packages/cli/src/main.mjs with all packages into `folder`, as main.mjs. With `chunks`
+ * each command, and the AWS SDK, is a file of its own that is loaded when it is needed; without,
+ * all is one file. The same sources give the same bytes.
  */
-export const bundle = async (folder: string, { chunks }: { readonly chunks: boolean }): Promise<Bundled> => {
+export async function bundle(
+  folder: string,
+  { chunks }: { readonly chunks: boolean },
+): Promise<Bundled> {
   const { metafile } = await esbuild({
     entryPoints: { main: 'packages/cli/src/main.mjs' },
     // A clone may have its packages from elsewhere by a link: the paths in the bundle are the same.
@@ -28,7 +35,8 @@ export const bundle = async (folder: string, { chunks }: { readonly chunks: bool
     chunkNames: 'chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
-    // Of a CommonJS package that is loaded when it is needed, a bundle in chunks exports the default alone.
+    // Of a CommonJS package that is loaded when it is needed, a bundle in chunks exports the
+    // default alone.
     mainFields: ['module', 'main'],
     target: 'node26',
     outExtension: { '.js': '.mjs' },
@@ -44,4 +52,4 @@ export const bundle = async (folder: string, { chunks }: { readonly chunks: bool
   });
   const names = Object.keys(metafile.inputs).flatMap(input => packageOf(input) ?? []);
   return { packages: [...new Set(names)].sort() };
-};
+}

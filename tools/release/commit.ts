@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { root } from './paths.ts';
 
-const git = (...args: readonly string[]): string => {
+function git(...args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`the commit that is released cannot be read: git ${args[0] ?? ''}: ${error?.message ?? stderr}`);
+  if (status !== 0)
+    throw new Error(
+      `the commit that is released cannot be read: git ${args[0] ?? ''}: ${error?.message ?? stderr}`,
+    );
   return stdout.trim();
-};
+}
 
 /** The commit of which a release is made. Throws where git does not know one. */
 export const commit = {

@@ -6,8 +6,14 @@ import { licencesFile } from './program.ts';
 
 const architectures = { x64: 'amd64', arm64: 'arm64' } as const;
 
-/** The manifest of the kubectl plugin for krew: `kubectl krew install --manifest=drydock.yaml`. Answers its name. */
-export const krewManifest = (archives: readonly Archive[], sha256: (file: string) => string): string => {
+/**
+ * The manifest of the kubectl plugin for krew: `kubectl krew install --manifest=drydock.yaml`.
+ * Answers its name.
+ */
+export function krewManifest(
+  archives: readonly Archive[],
+  sha256: (file: string) => string,
+): string {
   const { name, version, description } = manifest;
   const plugin = {
     apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
@@ -21,7 +27,9 @@ export const krewManifest = (archives: readonly Archive[], sha256: (file: string
       platforms: archives.map(({ file, platform }) => {
         const [os = '', architecture = ''] = platform.name.split('-');
         return {
-          selector: { matchLabels: { os, arch: architectures[architecture as keyof typeof architectures] } },
+          selector: {
+            matchLabels: { os, arch: architectures[architecture as keyof typeof architectures] },
+          },
           uri: `${releases}/v${version}/${file}`,
           sha256: sha256(file),
           bin: 'drydock',
@@ -32,4 +40,4 @@ export const krewManifest = (archives: readonly Archive[], sha256: (file: string
   };
   writeFileSync(`${dist}${name}.krew.yaml`, stringify(plugin));
   return `${name}.krew.yaml`;
-};
+}

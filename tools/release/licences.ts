@@ -4,18 +4,29 @@ import { root } from './paths.ts';
 type Manifest = { readonly version: string; readonly license?: string };
 
 /** Whatever the package calls it. */
-const licenceFile = (folder: string): string | undefined => readdirSync(folder).find(name => /^(licen[cs]e|copying)(\.|$)/i.test(name));
+function licenceFile(folder: string): string | undefined {
+  return readdirSync(folder).find(name => /^(licen[cs]e|copying)(\.|$)/i.test(name));
+}
 
 const line = '-'.repeat(80);
 
-/** The licences of these packages, each with its version. A package that has no text is named with what its manifest says. */
-export const licencesOf = (packages: readonly string[]): string =>
-  packages
+/**
+ * The licences of these packages, each with its version. A package that has no text is named with
+ * what its manifest says.
+ */
+export function licencesOf(packages: readonly string[]): string {
+  return packages
     .map(name => {
       const folder = `${root}node_modules/${name}/`;
-      const { version, license = 'unknown' } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as Manifest;
+      const { version, license = 'unknown' } = JSON.parse(
+        readFileSync(`${folder}package.json`, 'utf8'),
+      ) as Manifest;
       const file = licenceFile(folder);
-      const text = file === undefined ? 'No licence text comes with the package.' : readFileSync(`${folder}${file}`, 'utf8').trim();
+      const text =
+        file === undefined
+          ? 'No licence text comes with the package.'
+          : readFileSync(`${folder}${file}`, 'utf8').trim();
       return `${name} ${version} (${license})\n\n${text}\n`;
     })
     .join(`\n${line}\n\n`);
+}

@@ -9,10 +9,14 @@ import { shippedFiles } from './shipped-files.ts';
 export const licencesFile = 'LICENSES-OF-PACKAGES.txt';
 
 /**
- * Puts the program into a folder, laid out as the clone is: the bundle at packages/cli/src/main.mjs, what it reads beside its code, further files of the clone, and the licences. Answers the names of the packages
- * in the bundle.
+ * Puts the program into a folder, laid out as the clone is: the bundle at
+ * packages/cli/src/main.mjs, what it reads beside its code, further files of the clone, and the
+ * licences. Answers the names of the packages in the bundle.
  */
-export const putProgram = async (folder: string, more: readonly string[] = []): Promise<readonly string[]> => {
+export async function putProgram(
+  folder: string,
+  more: readonly string[] = [],
+): Promise<readonly string[]> {
   for (const file of [...shippedFiles(), ...more]) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(`${root}${file}`, join(folder, file));
@@ -20,4 +24,4 @@ export const putProgram = async (folder: string, more: readonly string[] = []): 
   const { packages } = await bundle(join(folder, 'packages', 'cli', 'src'), { chunks: true });
   writeFileSync(join(folder, licencesFile), licencesOf(packages));
   return packages;
-};
+}

@@ -1,8 +1,19 @@
 import { below } from './archive.ts';
 import { root } from './paths.ts';
 
-const within = (folder: string): readonly string[] => below(`${root}${folder}`, { filesOnly: true }).map(name => `${folder}/${name}`);
+function within(folder: string): readonly string[] {
+  return below(`${root}${folder}`, { filesOnly: true }).map(name => `${folder}/${name}`);
+}
 
-/** What the program reads beside its code (packages/utils/src/shipped.ts), by path in the clone, sorted. */
-export const shippedFiles = (): readonly string[] =>
-  ['package.json', 'LICENSE', ...within('deploy'), ...within('packages/dashboard/assets')].sort();
+/**
+ * What the program reads beside its code (packages/utils/src/shipped.ts), by path in the clone,
+ * sorted.
+ */
+export function shippedFiles(): readonly string[] {
+  return [
+    'package.json',
+    'LICENSE',
+    ...within('deploy'),
+    ...within('packages/dashboard/assets'),
+  ].sort();
+}

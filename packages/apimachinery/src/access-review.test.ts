@@ -5,8 +5,15 @@ import { reviewCall, reviewed } from './access-review.ts';
 test('each kind is created at its own collection, with the version of its group', () => {
   const { method, path, body } = reviewCall('TokenReview', { token: 'x' });
   assert.deepEqual([method, path], ['POST', '/apis/authentication.k8s.io/v1/tokenreviews']);
-  assert.deepEqual(body, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: 'x' } });
-  assert.equal(reviewCall('SubjectAccessReview', {}).path, '/apis/authorization.k8s.io/v1/subjectaccessreviews');
+  assert.deepEqual(body, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    spec: { token: 'x' },
+  });
+  assert.equal(
+    reviewCall('SubjectAccessReview', {}).path,
+    '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+  );
 });
 
 const said = { message: 'not today' };

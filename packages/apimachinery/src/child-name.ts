@@ -2,5 +2,6 @@
  * Returns the name of an object that is created for another one: at most 63 characters, with the
  * beginning of the other name and the whole unique suffix.
  */
-export const truncatedName = (name: string, suffix: string): string =>
-  `${name.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;
+export function truncatedName(name: string, suffix: string): string {
+  return `${name.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;
+}

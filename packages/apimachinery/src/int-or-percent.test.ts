@@ -20,7 +20,10 @@ test('a percent is rounded down, to at least one; a number stays; 0 is none; wha
       wanted,
       `of ${total}`,
     );
-    assert.deepEqual([resolveAmount(0, total), resolveAmount('0', total), resolveAmount(3, total)], [0, 0, 3]);
+    assert.deepEqual(
+      [resolveAmount(0, total), resolveAmount('0', total), resolveAmount(3, total)],
+      [0, 0, 3],
+    );
   }
   for (const wrong of ['0%', '101%', '1.5%', '-1', '', 'x', '10 %', -1, 1.5, Number.NaN])
     assert.equal(resolveAmount(wrong, 10), undefined, String(wrong));

@@ -3,8 +3,16 @@ import { test } from 'node:test';
 import { lacking, readRelease } from './kubernetes-release.ts';
 
 for (const [what, body, expected] of [
-  ['a release', { major: '1', minor: '37', gitVersion: 'v1.37.2' }, { version: 'v1.37.2', minor: 37 }],
-  ['one of a provider', { major: '1', minor: '30+', gitVersion: 'v1.30.14-eks-1' }, { version: 'v1.30.14-eks-1', minor: 30 }],
+  [
+    'a release',
+    { major: '1', minor: '37', gitVersion: 'v1.37.2' },
+    { version: 'v1.37.2', minor: 37 },
+  ],
+  [
+    'one of a provider',
+    { major: '1', minor: '30+', gitVersion: 'v1.30.14-eks-1' },
+    { version: 'v1.30.14-eks-1', minor: 30 },
+  ],
   ['one without the full version', { major: '1', minor: '33' }, { version: 'v1.33', minor: 33 }],
   ['no number', { major: '1', minor: 'x' }, undefined],
   ['a number that is no text', { major: '1', minor: 37 }, undefined],
@@ -15,7 +23,10 @@ for (const [what, body, expected] of [
   test(`what /version says: ${what}`, () => assert.deepEqual(readRelease(body), expected));
 
 test('a version is cut where it is too long to be one', () => {
-  assert.equal(readRelease({ major: '1', minor: '37', gitVersion: 'v'.repeat(10_000) })?.version.length, 64);
+  assert.equal(
+    readRelease({ major: '1', minor: '37', gitVersion: 'v'.repeat(10_000) })?.version.length,
+    64,
+  );
 });
 
 test('1.30 lacks field selectors of custom resources, 1.31 does not', () => {

@@ -29,16 +29,21 @@ const features: readonly Feature[] = [
 ];
 
 /** Returns the features that a release lacks. */
-export const lacking = ({ minor }: Pick<KubernetesRelease, 'minor'>): readonly Feature[] => features.filter(({ since }) => minor < since);
+export function lacking({ minor }: Pick<KubernetesRelease, 'minor'>): readonly Feature[] {
+  return features.filter(({ since }) => minor < since);
+}
 
 /**
  * Reads the response of /version; undefined if it contains no release. Providers write the minor as
  * `30+`.
  */
-export const readRelease = (body: unknown): KubernetesRelease | undefined => {
+export function readRelease(body: unknown): KubernetesRelease | undefined {
   if (!isObject(body)) return undefined;
   const { major, minor, gitVersion } = body;
   const [, digits] = typeof minor === 'string' ? (/^(\d{1,4})\+?$/.exec(minor) ?? []) : [];
   if (major !== '1' || digits === undefined) return undefined;
-  return { version: typeof gitVersion === 'string' ? gitVersion.slice(0, 64) : `v1.${digits}`, minor: Number(digits) };
-};
+  return {
+    version: typeof gitVersion === 'string' ? gitVersion.slice(0, 64) : `v1.${digits}`,
+    minor: Number(digits),
+  };
+}

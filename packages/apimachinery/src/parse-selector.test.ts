@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { parseSelector } from './parse-selector.ts';
 import { matches } from './selector.ts';
 
-const fits = (text: string, labels: Readonly<Record<string, string>>): boolean => {
+function fits(text: string, labels: Readonly<Record<string, string>>): boolean {
   const selector = parseSelector(text);
   assert.ok(selector !== undefined, text);
   return matches(selector, labels);
-};
+}
 
 test('a selector of the command line picks what it picks in kubectl', () => {
   const web = { app: 'web', tier: 'front', 'kubevirt.io/x': 'a.b' };
@@ -29,7 +29,17 @@ test('a selector of the command line picks what it picks in kubectl', () => {
   ]) {
     assert.equal(fits(text, web), true, text);
   }
-  for (const text of ['app=api', 'app!=web', 'app in (api)', 'app notin (web)', 'none', '!app', 'none=x', 'app=web,none', 'app=']) {
+  for (const text of [
+    'app=api',
+    'app!=web',
+    'app in (api)',
+    'app notin (web)',
+    'none',
+    '!app',
+    'none=x',
+    'app=web,none',
+    'app=',
+  ]) {
     assert.equal(fits(text, web), false, text);
   }
   assert.equal(fits('empty=', { empty: '' }), true);

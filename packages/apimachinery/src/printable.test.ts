@@ -21,10 +21,12 @@ const shown: readonly (readonly [what: string, text: string, as: string])[] = [
   ['private use', '\ue000', String.raw`\ue000`],
 ];
 
-for (const [what, text, as] of shown) test(`${what} is shown: ${as}`, () => assert.equal(printable(text), as));
+for (const [what, text, as] of shown)
+  test(`${what} is shown: ${as}`, () => assert.equal(printable(text), as));
 
 test('whatever can be seen stays as it is', () => {
-  for (const text of ['Grüße, 世界', '✔ → …', '🚀 ❤️ 🇩🇪', 'नमस्ते', 'e\u0301', String.raw`C:\u001b`]) assert.equal(printable(text), text);
+  for (const text of ['Grüße, 世界', '✔ → …', '🚀 ❤️ 🇩🇪', 'नमस्ते', 'e\u0301', String.raw`C:\u001b`])
+    assert.equal(printable(text), text);
 });
 
 test('law: nothing is left to obey, once is enough, and JSON means the same', () => {
@@ -47,18 +49,21 @@ test('law: nothing is left to obey, once is enough, and JSON means the same', ()
     '世',
   );
   fc.assert(
-    fc.property(fc.array(fc.oneof(hidden, fc.string({ unit: 'binary', maxLength: 4 })), { maxLength: 12 }), parts => {
-      const text = parts.join('');
-      const once = printable(text);
-      assert.ok(isPrintable(once));
-      assert.equal(printable(once), once);
-      assert.ok(isPrintable(printableLines(text).replaceAll(/[\n\t]/g, '')));
-      for (const indent of [undefined, 2]) {
-        const json = printableJson(JSON.stringify({ [text]: [text] }, undefined, indent));
-        assert.deepEqual(JSON.parse(json), { [text]: [text] });
-        assert.ok(isPrintable(json.replaceAll('\n', '')));
-      }
-    }),
+    fc.property(
+      fc.array(fc.oneof(hidden, fc.string({ unit: 'binary', maxLength: 4 })), { maxLength: 12 }),
+      parts => {
+        const text = parts.join('');
+        const once = printable(text);
+        assert.ok(isPrintable(once));
+        assert.equal(printable(once), once);
+        assert.ok(isPrintable(printableLines(text).replaceAll(/[\n\t]/g, '')));
+        for (const indent of [undefined, 2]) {
+          const json = printableJson(JSON.stringify({ [text]: [text] }, undefined, indent));
+          assert.deepEqual(JSON.parse(json), { [text]: [text] });
+          assert.ok(isPrintable(json.replaceAll('\n', '')));
+        }
+      },
+    ),
   );
 });
 

@@ -16,29 +16,42 @@ const names: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t'
  * Escapes a character: ESC is `^[`, as in kubectl and `cat -v`; characters beyond ASCII are written
  * by their number.
  */
-const escaped = (character: string): string => {
+function escaped(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return names[character] ?? `^${String.fromCharCode(code ^ 0x40)}`;
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
-};
+}
 
 /** Returns the text as one row in which everything is visible. A second call changes nothing. */
-export const printable = (text: string): string => text.replace(hidden, escaped);
+export function printable(text: string): string {
+  return text.replace(hidden, escaped);
+}
 
 /** Returns a text of several lines, in which everything except line breaks and tabs is visible. */
-export const printableLines = (text: string): string =>
-  text.replace(hidden, character => (/[\n\t]/.test(character) ? character : escaped(character)));
+export function printableLines(text: string): string {
+  return text.replace(hidden, character =>
+    /[\n\t]/.test(character) ? character : escaped(character),
+  );
+}
 
-const jsonEscape = (character: string): string =>
-  /[\n\r\t]/.test(character)
+function jsonEscape(character: string): string {
+  return /[\n\r\t]/.test(character)
     ? character
-    : Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+    : Array.from(
+        { length: character.length },
+        (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+      ).join('');
+}
 
 /**
  * Returns JSON with the same meaning, in which strings have escapes for characters that would
  * otherwise be hidden.
  */
-export const printableJson = (json: string): string => json.replace(hidden, jsonEscape);
+export function printableJson(json: string): string {
+  return json.replace(hidden, jsonEscape);
+}
 
 /** Reports whether everything in the text is visible as it is. */
-export const isPrintable = (text: string): boolean => text.search(hidden) < 0;
+export function isPrintable(text: string): boolean {
+  return text.search(hidden) < 0;
+}

@@ -18,9 +18,10 @@ const factors: Readonly<Record<string, number>> = {
 };
 
 /** Returns a quantity (apimachinery resource.Quantity) as a number; 0 for an invalid one. */
-export const amount = (quantity: Json | undefined): number => {
+export function amount(quantity: Json | undefined): number {
   if (typeof quantity === 'number') return quantity;
   if (typeof quantity !== 'string') return 0;
-  const [, digits = '', suffix = ''] = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?$/.exec(quantity) ?? [];
+  const [, digits = '', suffix = ''] =
+    /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?$/.exec(quantity) ?? [];
   return digits === '' ? 0 : Number(digits) * (factors[suffix] ?? 1);
-};
+}

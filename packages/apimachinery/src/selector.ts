@@ -15,7 +15,7 @@ type Requirement = {
 /** Labels of one object. */
 export type Labels = Readonly<Record<string, string>>;
 
-const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boolean => {
+function meets(labels: Labels, { key, operator, values = [] }: Requirement): boolean {
   const value = own(labels, key);
   switch (operator) {
     case 'In':
@@ -31,17 +31,20 @@ const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boo
       // match.
       return operator satisfies never;
   }
-};
+}
 
 /** Reports whether the selector matches, by the rules of apimachinery's labels package. */
-export const matches = (selector: LabelSelector | undefined, labels: Labels): boolean => {
+export function matches(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  for (const key of Object.keys(matchLabels)) if (own(labels, key) !== matchLabels[key]) return false;
+  for (const key of Object.keys(matchLabels))
+    if (own(labels, key) !== matchLabels[key]) return false;
   return matchExpressions.every(requirement => meets(labels, requirement));
-};
+}
 
 /**
  * Reads a selector from JSON; undefined for null or a missing one. The API server has validated it.
  */
-export const readSelector = (raw: unknown): LabelSelector | undefined => (isObject(raw) ? raw : undefined);
+export function readSelector(raw: unknown): LabelSelector | undefined {
+  return isObject(raw) ? raw : undefined;
+}

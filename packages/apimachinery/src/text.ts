@@ -4,41 +4,51 @@ import { printable } from './printable.ts';
 const maxTextLength = 1000;
 
 /** Returns the first characters, without a half surrogate pair at the end. */
-const start = (text: string, length: number): string => text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
+function start(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
+}
 
 /**
  * Returns at most this many characters of a foreign text, in one row in which everything is
  * visible.
  */
-export const truncate = (text: string, most = maxTextLength): string => {
+export function truncate(text: string, most = maxTextLength): string {
   const isLong = text.length > most;
   const shown = printable(isLong ? start(text, most) : text);
   return isLong || shown.length > most ? `${start(shown, most - 1)}…` : shown;
-};
+}
 
 /**
  * Returns the bytes of one character as the API server stores it: JSON from Go's encoder, which
  * escapes the characters of HTML too.
  */
-const bytesOf = (character: string): number => {
+function bytesOf(character: string): number {
   const code = character.codePointAt(0) ?? 0;
-  if (character === '"' || character === '\\' || character === '\n' || character === '\r' || character === '\t') return 2;
-  if (code < 0x20 || '<>&\u2028\u2029'.includes(character) || (code >= 0xd800 && code < 0xe000)) return 6;
+  if (
+    character === '"' ||
+    character === '\\' ||
+    character === '\n' ||
+    character === '\r' ||
+    character === '\t'
+  )
+    return 2;
+  if (code < 0x20 || '<>&\u2028\u2029'.includes(character) || (code >= 0xd800 && code < 0xe000))
+    return 6;
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-};
+}
 
 /** Returns the bytes that a text takes in the store. */
-const storedBytes = (text: string): number => {
+function storedBytes(text: string): number {
   let bytes = 0;
   for (const character of text) bytes += bytesOf(character);
   return bytes;
-};
+}
 
 /**
  * Returns at most this many bytes of a foreign text, as it is stored: etcd counts bytes, not
  * characters.
  */
-export const shortenedTo = (text: string, mostBytes: number): string => {
+export function shortenedTo(text: string, mostBytes: number): string {
   const shown = truncate(text, mostBytes);
   if (storedBytes(shown) <= mostBytes) return shown;
   let [bytes, end] = [bytesOf('…'), 0];
@@ -48,14 +58,19 @@ export const shortenedTo = (text: string, mostBytes: number): string => {
     end += character.length;
   }
   return `${shown.slice(0, end)}…`;
-};
+}
 
 /** Joins the first of many texts: sorted by the caller, bounded here. */
-export const joinLimited = (texts: readonly string[], most = 10): string =>
-  texts.length <= most ? texts.join(', ') : `${texts.slice(0, most).join(', ')} and ${texts.length - most} more`;
+export function joinLimited(texts: readonly string[], most = 10): string {
+  return texts.length <= most
+    ? texts.join(', ')
+    : `${texts.slice(0, most).join(', ')} and ${texts.length - most} more`;
+}
 
 /** Characters of one row of a command's output. */
 export const maxRowLength = 10_000;
 
 /** Returns several rows as one text; no row breaks into two. */
-export const joinRows = (rows: readonly string[]): string => rows.map(row => truncate(row, maxRowLength)).join('\n');
+export function joinRows(rows: readonly string[]): string {
+  return rows.map(row => truncate(row, maxRowLength)).join('\n');
+}

@@ -8,13 +8,15 @@ const lastMs = 253_402_300_799_999;
  * Reports whether RFC 3339 can express this moment. Temporal reads years up to 275760, whose sums
  * leave its own range and throw.
  */
-const isWritable = ({ epochMilliseconds }: Temporal.Instant): boolean => epochMilliseconds >= firstMs && epochMilliseconds <= lastMs;
+function isWritable({ epochMilliseconds }: Temporal.Instant): boolean {
+  return epochMilliseconds >= firstMs && epochMilliseconds <= lastMs;
+}
 
 /**
  * Reads an RFC 3339 time; undefined for a missing or unreadable one, and for one outside of the
  * years 1 to 9999.
  */
-export const readTime = (text: unknown): Temporal.Instant | undefined => {
+export function readTime(text: unknown): Temporal.Instant | undefined {
   if (typeof text !== 'string' || text === '') return undefined;
   try {
     const time = Temporal.Instant.from(text);
@@ -22,16 +24,19 @@ export const readTime = (text: unknown): Temporal.Instant | undefined => {
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Returns the moment at these milliseconds after 1970, or the nearer end of the years 1 to 9999 if
  * it is outside of them. Never throws.
  */
-export const instantAt = (epochMilliseconds: number): Temporal.Instant =>
-  Temporal.Instant.fromEpochMilliseconds(
-    Number.isNaN(epochMilliseconds) ? 0 : Math.round(Math.min(Math.max(epochMilliseconds, firstMs), lastMs)),
+export function instantAt(epochMilliseconds: number): Temporal.Instant {
+  return Temporal.Instant.fromEpochMilliseconds(
+    Number.isNaN(epochMilliseconds)
+      ? 0
+      : Math.round(Math.min(Math.max(epochMilliseconds, firstMs), lastMs)),
   );
+}
 
 let lastSecond = { second: 0, text: '1970-01-01T00:00:00Z' };
 
@@ -39,46 +44,61 @@ let lastSecond = { second: 0, text: '1970-01-01T00:00:00Z' };
  * Returns a metav1.Time: whole seconds, UTC. The text of the last second is cached, because nearly
  * all calls are for the same second.
  */
-export const timeText = ({ epochMilliseconds }: Pick<Temporal.Instant, 'epochMilliseconds'>): string => {
+export function timeText({
+  epochMilliseconds,
+}: Pick<Temporal.Instant, 'epochMilliseconds'>): string {
   const second = Math.floor(epochMilliseconds / 1000);
   if (second !== lastSecond.second) {
-    const text = Temporal.Instant.fromEpochMilliseconds(second * 1000).toString({ smallestUnit: 'second' });
+    const text = Temporal.Instant.fromEpochMilliseconds(second * 1000).toString({
+      smallestUnit: 'second',
+    });
     lastSecond = { second, text };
   }
   return lastSecond.text;
-};
+}
 
 /** Returns a metav1.MicroTime: microseconds, UTC. */
-export const microTimeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'microsecond' });
+export function microTimeText(instant: Temporal.Instant): string {
+  return instant.toString({ smallestUnit: 'microsecond' });
+}
 
 /**
  * Returns the moment that many seconds later, earlier for a negative number. It saturates at the
  * ends of the years 1 to 9999 and never throws: foreign numbers, up to the ends of int64, are added
  * to foreign times.
  */
-export const secondsAfter = (instant: Temporal.Instant, seconds: number): Temporal.Instant =>
-  instantAt(instant.epochMilliseconds + Math.round(Number.isNaN(seconds) ? 0 : seconds * 1000));
+export function secondsAfter(instant: Temporal.Instant, seconds: number): Temporal.Instant {
+  return instantAt(
+    instant.epochMilliseconds + Math.round(Number.isNaN(seconds) ? 0 : seconds * 1000),
+  );
+}
 
 /** Returns the seconds from `start` to `end`; negative if `end` comes first. */
-export const secondsBetween = (start: Temporal.Instant, end: Temporal.Instant): number =>
-  (end.epochMilliseconds - start.epochMilliseconds) / 1000;
+export function secondsBetween(start: Temporal.Instant, end: Temporal.Instant): number {
+  return (end.epochMilliseconds - start.epochMilliseconds) / 1000;
+}
 
 /**
  * Compares by whole milliseconds: ten times faster than a comparison of instants, and no time here
  * is finer.
  */
-export const isBefore = (one: Temporal.Instant, other: Temporal.Instant): boolean => one.epochMilliseconds < other.epochMilliseconds;
+export function isBefore(one: Temporal.Instant, other: Temporal.Instant): boolean {
+  return one.epochMilliseconds < other.epochMilliseconds;
+}
 
 /** Returns the earliest of the given moments; undefined if there is none. */
-export const earliest = (moments: Iterable<Temporal.Instant | undefined>): Temporal.Instant | undefined => {
+export function earliest(
+  moments: Iterable<Temporal.Instant | undefined>,
+): Temporal.Instant | undefined {
   let first: Temporal.Instant | undefined;
-  for (const moment of moments) if (moment !== undefined && (first === undefined || isBefore(moment, first))) first = moment;
+  for (const moment of moments)
+    if (moment !== undefined && (first === undefined || isBefore(moment, first))) first = moment;
   return first;
-};
+}
 
 /** Returns the latest of the given moments; undefined if there is none. */
-export const latest = (moments: Iterable<Temporal.Instant>): Temporal.Instant | undefined => {
+export function latest(moments: Iterable<Temporal.Instant>): Temporal.Instant | undefined {
   let last: Temporal.Instant | undefined;
   for (const moment of moments) if (last === undefined || isBefore(last, moment)) last = moment;
   return last;
-};
+}

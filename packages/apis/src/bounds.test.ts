@@ -6,16 +6,24 @@ import { at, makeBudget, makePod, makeRequest } from '@drydock/core/testing';
 import { served } from './served.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
-const long = (length: number): string => 'ä'.repeat(length);
+function long(length: number): string {
+  return 'ä'.repeat(length);
+}
 
 /** What somebody may write who wants a status that cannot be stored. */
-const hostile = (): Report => {
+function hostile(): Report {
   const budgets = Array.from({ length: 5000 }, (_, index) =>
-    makeBudget(`${'b'.repeat(240)}-${index}`, { key: `${'n'.repeat(63)}/${'b'.repeat(240)}-${index}` }),
+    makeBudget(`${'b'.repeat(240)}-${index}`, {
+      key: `${'n'.repeat(63)}/${'b'.repeat(240)}-${index}`,
+    }),
   );
-  const pods = Array.from({ length: 20 }, (_, index) => makePod(`${'p'.repeat(240)}-${index}`, { namespace: 'n'.repeat(63) }));
+  const pods = Array.from({ length: 20 }, (_, index) =>
+    makePod(`${'p'.repeat(240)}-${index}`, { namespace: 'n'.repeat(63) }),
+  );
   const blockers = pods.map((pod, index) => ({
-    ...(index % 2 === 0 ? multipleBudgetsBlockerInfo(pod, budgets) : outcomeBlockerInfo(pod, 'denied', long(1_000_000))),
+    ...(index % 2 === 0
+      ? multipleBudgetsBlockerInfo(pod, budgets)
+      : outcomeBlockerInfo(pod, 'denied', long(1_000_000))),
     since: at(-60),
   }));
   return {
@@ -26,11 +34,13 @@ const hostile = (): Report => {
     waiting: pods.map(({ namespace, name }) => ({ namespace, name })),
     blockers,
   };
-};
+}
 
 for (const adapter of adapters) {
   test(`five thousand budgets on each of twenty pods make a status that can be stored: ${adapter.name} ${adapter.apiVersion}`, () => {
-    const status = JSON.stringify(adapter.status(hostile(), makeRequest('one', { adapter }), at(0)));
+    const status = JSON.stringify(
+      adapter.status(hostile(), makeRequest('one', { adapter }), at(0)),
+    );
     assert.ok(Buffer.byteLength(status) < 256 * 1024, `${Buffer.byteLength(status)} bytes`);
   });
 }
@@ -39,6 +49,9 @@ test('a blocker of two budgets is told as ever, with both names', () => {
   const two = multipleBudgetsBlockerInfo(makePod('a'), [makeBudget('one'), makeBudget('two')]);
   assert.deepEqual(
     [two.budgets, two.message],
-    [['shop/one', 'shop/two'], '2 budgets select the pod, and the eviction API always refuses such pods'],
+    [
+      ['shop/one', 'shop/two'],
+      '2 budgets select the pod, and the eviction API always refuses such pods',
+    ],
   );
 });

@@ -11,14 +11,16 @@ export type SaidCondition = Omit<Condition, 'observedGeneration' | 'lastTransiti
  * Returns conditions as they are stored: the time of a transition changes only when the status does
  * (metav1.Condition).
  */
-export const withTransitions = (
+export function withTransitions(
   said: readonly SaidCondition[],
   stored: readonly Condition[] | undefined,
   generation: number,
   now: Temporal.Instant,
-): readonly Condition[] =>
-  said.map(one => {
+): readonly Condition[] {
+  return said.map(one => {
     const before = stored?.find(({ type }) => type === one.type);
-    const lastTransitionTime = before?.status === one.status ? before.lastTransitionTime : timeText(now);
+    const lastTransitionTime =
+      before?.status === one.status ? before.lastTransitionTime : timeText(now);
     return { ...one, observedGeneration: generation, lastTransitionTime };
   });
+}

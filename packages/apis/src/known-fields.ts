@@ -8,11 +8,18 @@ import { canonical } from './canonical.ts';
  */
 export type FieldPaths = readonly string[];
 
-type Known = { readonly fields: Map<string, Known>; default?: string; isList?: true; isEmpty?: true };
+type Known = {
+  readonly fields: Map<string, Known>;
+  default?: string;
+  isList?: true;
+  isEmpty?: true;
+};
 
-const newKnown = (): Known => ({ fields: new Map() });
+function newKnown(): Known {
+  return { fields: new Map() };
+}
 
-const parse = (paths: FieldPaths): Known => {
+function parse(paths: FieldPaths): Known {
   const root = newKnown();
   for (const text of paths) {
     const equals = text.indexOf('=');
@@ -31,35 +38,43 @@ const parse = (paths: FieldPaths): Known => {
     if (path.endsWith('.')) at.isEmpty = true;
   }
   return root;
-};
+}
 
 /** Function that reports whether an unknown field is kept. */
 type Unknown = (value: Json) => boolean;
 
-const reduced = (value: Json, known: Known, keeps: Unknown): Json => {
+function reduced(value: Json, known: Known, keeps: Unknown): Json {
   if (known.fields.size === 0 && !known.isEmpty) return value;
-  if (Array.isArray(value)) return known.isList ? (value as readonly Json[]).map(one => fieldsOf(one, known, keeps)) : value;
+  if (Array.isArray(value))
+    return known.isList
+      ? (value as readonly Json[]).map(one => fieldsOf(one, known, keeps))
+      : value;
   return fieldsOf(value, known, keeps);
-};
+}
 
-const fieldsOf = (value: Json, { fields }: Known, keeps: Unknown): Json => {
+function fieldsOf(value: Json, { fields }: Known, keeps: Unknown): Json {
   if (!isObject(value)) return value;
-  const kept = Object.entries(value).flatMap(([name, one]): readonly (readonly [string, Json])[] => {
-    const known = fields.get(name);
-    if (one === undefined) return [];
-    if (known === undefined) return keeps(one) ? [[name, one]] : [];
-    const left = reduced(one, known, keeps);
-    return known.default !== undefined && canonical(left) === known.default ? [] : [[name, left]];
-  });
+  const kept = Object.entries(value).flatMap(
+    ([name, one]): readonly (readonly [string, Json])[] => {
+      const known = fields.get(name);
+      if (one === undefined) return [];
+      if (known === undefined) return keeps(one) ? [[name, one]] : [];
+      const left = reduced(one, known, keeps);
+      return known.default !== undefined && canonical(left) === known.default ? [] : [[name, left]];
+    },
+  );
   return Object.fromEntries(kept);
-};
+}
 
 /**
  * Returns a function that reduces an object to the fields that a user has written and that are
  * read: without fields that no reader knows, and without those that have their default. A new field
  * of the CRD, or a new default, does not change the result.
  */
-export const writtenIn = (paths: FieldPaths, keeps: Unknown = () => false): ((object: JsonObject) => JsonObject) => {
+export function writtenIn(
+  paths: FieldPaths,
+  keeps: Unknown = () => false,
+): (object: JsonObject) => JsonObject {
   const known = parse(paths);
   return object => fieldsOf(object, known, keeps) as JsonObject;
-};
+}

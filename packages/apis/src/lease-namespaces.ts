@@ -1,12 +1,19 @@
 import type { Env } from '@drydock/utils';
 
-const given = (value: string | undefined, fallback: string): string => (value === undefined || value === '' ? fallback : value);
+function given(value: string | undefined, fallback: string): string {
+  return value === undefined || value === '' ? fallback : value;
+}
 
 /**
  * Returns the namespaces of node leases, from the variables of the replaced operators. An empty
  * variable counts as unset.
  */
-export const leaseNamespaces = (env: Env): { readonly leaseNamespace: string; readonly operatorNamespace: string } => ({
-  leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
-  operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
-});
+export function leaseNamespaces(env: Env): {
+  readonly leaseNamespace: string;
+  readonly operatorNamespace: string;
+} {
+  return {
+    leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
+    operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
+  };
+}

@@ -11,21 +11,34 @@ const maxNameLength = 253;
  * Returns the name, or its beginning with a hash of the whole if it does not fit: node names may
  * have 253 characters themselves.
  */
-const fitting = (name: string): string =>
-  name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength - 17).replace(/[-.]+$/, '')}-${short(name)}`;
+function fitting(name: string): string {
+  return name.length <= maxNameLength
+    ? name
+    : `${name.slice(0, maxNameLength - 17).replace(/[-.]+$/, '')}-${short(name)}`;
+}
 
 /**
  * Returns the Lease that medik8s' operators agree on: `node-<name>`, in the namespace that
  * LEASE_NAMESPACE names.
  */
-export const sharedLease =
-  (namespace: string) =>
-  (nodeName: string): LeaseName => ({ namespace, name: fitting(`node-${nodeName.toLowerCase()}`), holder, released: 'deleted' });
+export function sharedLease(namespace: string) {
+  return (nodeName: string): LeaseName => ({
+    namespace,
+    name: fitting(`node-${nodeName.toLowerCase()}`),
+    holder,
+    released: 'deleted',
+  });
+}
 
 /**
  * Returns the Lease of the KubeVirt operator: named like the node, in the operator's own namespace,
  * left behind blank (seed contract, chapter 10.4).
  */
-export const ownLease =
-  (namespace: string) =>
-  (nodeName: string): LeaseName => ({ namespace, name: nodeName, holder, released: 'blanked' });
+export function ownLease(namespace: string) {
+  return (nodeName: string): LeaseName => ({
+    namespace,
+    name: nodeName,
+    holder,
+    released: 'blanked',
+  });
+}

@@ -1,10 +1,20 @@
 import type { LabelSelector } from '@drydock/apimachinery';
 import { isObject, type JsonObject, readTime, timeText } from '@drydock/apimachinery';
 import type { MaintenanceWindow, Opening, Span } from '@drydock/core/window';
-import { calendarOf, cronProblem, maxOpening, minGap, nextSpans, openNow } from '@drydock/core/window';
+import {
+  calendarOf,
+  cronProblem,
+  maxOpening,
+  minGap,
+  nextSpans,
+  openNow,
+} from '@drydock/core/window';
 import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { RawMetadata } from './read.ts';
-import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/maintenance-window.ts';
+import type {
+  MaintenanceWindowSpec,
+  MaintenanceWindowStatus,
+} from './schema/maintenance-window.ts';
 
 /** drydock.dev/v1alpha1 MaintenanceWindow. */
 
@@ -25,18 +35,21 @@ const clockChange = 3600;
 
 const duration = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
 
-const secondsOf = (text: string | undefined, field: string): number => {
+function secondsOf(text: string | undefined, field: string): number {
   const [, hours = 0, minutes = 0, seconds = 0] = duration.exec(text ?? '') ?? [];
   const total = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
-  if (total <= 0) throw new Unreadable(`${field}: Invalid value: "${text ?? ''}": expected hours, minutes and seconds, for example 1h30m`);
+  if (total <= 0)
+    throw new Unreadable(
+      `${field}: Invalid value: "${text ?? ''}": expected hours, minutes and seconds, for example 1h30m`,
+    );
   return total;
-};
+}
 
 /**
  * Reads a time, by the clocks of the zone if the text has no offset. A time that a day has twice is
  * the first one, one that it does not have is the one after the change.
  */
-const momentOf = (text: string | undefined, timeZone: string, field: string): Temporal.Instant => {
+function momentOf(text: string | undefined, timeZone: string, field: string): Temporal.Instant {
   try {
     // Temporal accepts years of more than four digits, which other programs do not.
     if (!momentForm.test(text ?? '')) throw new RangeError('not a time of the years 0001 to 9999');
@@ -52,51 +65,59 @@ const momentOf = (text: string | undefined, timeZone: string, field: string): Te
       },
     );
   }
-};
+}
 
-const spanOf = (
+function spanOf(
   { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
   timeZone: string,
   field: string,
-): Span => {
-  const span = { from: momentOf(from, timeZone, `${field}.from`), to: momentOf(to, timeZone, `${field}.to`) };
-  if (span.from.epochMilliseconds >= span.to.epochMilliseconds) throw new Unreadable(`${field}: to is not after from`);
+): Span {
+  const span = {
+    from: momentOf(from, timeZone, `${field}.from`),
+    to: momentOf(to, timeZone, `${field}.to`),
+  };
+  if (span.from.epochMilliseconds >= span.to.epochMilliseconds)
+    throw new Unreadable(`${field}: to is not after from`);
   return span;
-};
+}
 
 type RawOpening = NonNullable<MaintenanceWindowSpec['openings']>[number];
 
-const cronOf = ({ cron, weekdays = [], start = '' }: RawOpening): string => {
+function cronOf({ cron, weekdays = [], start = '' }: RawOpening): string {
   if (cron !== undefined) return cron;
   const [hour, minute] = start.split(':').map(Number);
   return `${minute} ${hour} * * ${weekdays.map(day => day.toUpperCase()).join(',')}`;
-};
+}
 
-const openingOf = (raw: RawOpening, timeZone: string, index: number): Opening => {
+function openingOf(raw: RawOpening, timeZone: string, index: number): Opening {
   const field = `spec.openings[${index}]`;
   if (raw.from !== undefined) return spanOf(raw, timeZone, field);
   const cron = cronOf(raw);
   const problem = cronProblem(cron, timeZone);
   if (problem !== undefined) throw new Unreadable(`${field}: ${problem}`);
   const seconds = secondsOf(raw.duration, `${field}.duration`);
-  if (seconds > maxOpening) throw new Unreadable(`${field}.duration is "${raw.duration ?? ''}"; a week is the most`);
+  if (seconds > maxOpening)
+    throw new Unreadable(`${field}.duration is "${raw.duration ?? ''}"; a week is the most`);
   const gap = minGap(cron, timeZone);
   if (seconds > gap + clockChange)
     throw new Unreadable(
       `${field}.duration is "${raw.duration ?? ''}", but it begins again after ${gap} s: make it no longer than that, or have it begin less often`,
     );
   return { cron, seconds };
-};
+}
 
-const checkZone = (timeZone: string): void => {
+function checkZone(timeZone: string): void {
   try {
     Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(timeZone);
   } catch (error) {
-    throw new Unreadable(`spec.timeZone: Invalid value: "${timeZone}": expected the IANA name of a time zone, for example Europe/Berlin`, {
-      cause: error,
-    });
+    throw new Unreadable(
+      `spec.timeZone: Invalid value: "${timeZone}": expected the IANA name of a time zone, for example Europe/Berlin`,
+      {
+        cause: error,
+      },
+    );
   }
-};
+}
 
 type Times = Pick<MaintenanceWindow, 'openings' | 'freezes' | 'expectedSeconds' | 'problem'>;
 
@@ -104,7 +125,7 @@ type Times = Pick<MaintenanceWindow, 'openings' | 'freezes' | 'expectedSeconds' 
  * Reads each part separately: a valid freeze counts even if another part is invalid, because it
  * forbids.
  */
-const timesOf = (spec: MaintenanceWindowSpec): Times => {
+function timesOf(spec: MaintenanceWindowSpec): Times {
   const { timeZone = 'UTC', openings = [], freezes = [], expectedDuration } = spec;
   const problems: string[] = [];
   const attempt = <T>(read: () => T): readonly T[] => {
@@ -116,22 +137,29 @@ const timesOf = (spec: MaintenanceWindowSpec): Times => {
       return [];
     }
   };
-  if (attempt(() => checkZone(timeZone)).length === 0) return { openings: [], freezes: [], problem: problems.join('; ') };
+  if (attempt(() => checkZone(timeZone)).length === 0)
+    return { openings: [], freezes: [], problem: problems.join('; ') };
   const frozen = freezes.flatMap(({ reason, ...freeze }, index) =>
-    attempt(() => ({ ...spanOf(freeze, timeZone, `spec.freezes[${index}]`), ...(reason !== undefined && { reason }) })),
+    attempt(() => ({
+      ...spanOf(freeze, timeZone, `spec.freezes[${index}]`),
+      ...(reason !== undefined && { reason }),
+    })),
   );
   const open = openings.flatMap((raw, index) => attempt(() => openingOf(raw, timeZone, index)));
-  const expected = expectedDuration === undefined ? [] : attempt(() => secondsOf(expectedDuration, 'spec.expectedDuration'));
+  const expected =
+    expectedDuration === undefined
+      ? []
+      : attempt(() => secondsOf(expectedDuration, 'spec.expectedDuration'));
   return {
     openings: open,
     freezes: frozen,
     ...(expected[0] !== undefined && { expectedSeconds: expected[0] }),
     ...(problems.length > 0 && { problem: problems.join('; ') }),
   };
-};
+}
 
 /** Reads a window. An invalid one applies and is never open: nothing begins by mistake. */
-export const readMaintenanceWindow = (raw: unknown): MaintenanceWindow => {
+export function readMaintenanceWindow(raw: unknown): MaintenanceWindow {
   const { metadata, spec = {}, status } = raw as Raw;
   return {
     key: metadata.name,
@@ -148,13 +176,13 @@ export const readMaintenanceWindow = (raw: unknown): MaintenanceWindow => {
     ...(spec.nodeSelector && { nodeSelector: spec.nodeSelector as LabelSelector }),
     ...(spec.events && { eventKinds: spec.events }),
   };
-};
+}
 
 /** Returns the status of a window at a moment, and when it will change. */
-export const maintenanceWindowStatus = (
+export function maintenanceWindowStatus(
   window: MaintenanceWindow,
   now: Temporal.Instant,
-): { readonly status: JsonObject; readonly until?: Temporal.Instant } => {
+): { readonly status: JsonObject; readonly until?: Temporal.Instant } {
   const calendar = calendarOf([window]);
   const open = openNow(calendar, now);
   const [next] = calendar.always && window.freezes.length === 0 ? [] : nextSpans(calendar, now, 1);
@@ -163,7 +191,10 @@ export const maintenanceWindowStatus = (
     type: 'Valid',
     status: window.problem === undefined ? 'True' : 'False',
     reason: window.problem === undefined ? 'Valid' : 'NotReadable',
-    message: window.problem === undefined ? '' : `${window.problem}. Nothing begins in this window until that is fixed`,
+    message:
+      window.problem === undefined
+        ? ''
+        : `${window.problem}. Nothing begins in this window until that is fixed`,
   };
   const until = open === undefined ? next?.from : open.to;
   return {
@@ -172,15 +203,24 @@ export const maintenanceWindowStatus = (
       open: open !== undefined,
       // The current opening is stored with its own beginning as long as that is known: otherwise
       // the status would change with every look.
-      ...(next && { next: { from: timeText(open === undefined ? next.from : beginOf(window, now, next)), to: timeText(next.to) } }),
+      ...(next && {
+        next: {
+          from: timeText(open === undefined ? next.from : beginOf(window, now, next)),
+          to: timeText(next.to),
+        },
+      }),
       conditions: withTransitions([condition], stored, window.generation, now),
     },
     ...(until && { until }),
   };
-};
+}
 
-const beginOf = (window: MaintenanceWindow, now: Temporal.Instant, next: Span): Temporal.Instant => {
+function beginOf(window: MaintenanceWindow, now: Temporal.Instant, next: Span): Temporal.Instant {
   const stored = (window.status as MaintenanceWindowStatus).next;
-  if (readTime(stored?.to)?.epochMilliseconds === Math.floor(next.to.epochMilliseconds / 1000) * 1000) return readTime(stored?.from) ?? now;
+  if (
+    readTime(stored?.to)?.epochMilliseconds ===
+    Math.floor(next.to.epochMilliseconds / 1000) * 1000
+  )
+    return readTime(stored?.from) ?? now;
   return now;
-};
+}

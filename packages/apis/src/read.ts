@@ -1,7 +1,14 @@
 import { isObject, type JsonObject, own, readTime } from '@drydock/apimachinery';
 import { releaseDuringWorkAnnotation } from '@drydock/core/maintenance';
 import { mayLoseQuorum } from '@drydock/core/quorum';
-import { type Claim, claimAnnotation, type KindAdapter, type MaintenanceRequest, noHistory, seedPolicy } from '@drydock/core/request';
+import {
+  type Claim,
+  claimAnnotation,
+  type KindAdapter,
+  type MaintenanceRequest,
+  noHistory,
+  seedPolicy,
+} from '@drydock/core/request';
 
 /**
  * An object of a served kind as it comes from the API server, which has validated it against its
@@ -32,10 +39,14 @@ const claims: Readonly<Record<string, Claim>> = { ours: 'ours', 'taken-over': 't
  * Reads the common part of all served kinds; the rest has the values of a kind that demands a full
  * drain and stores nothing.
  */
-export const readCommon = <Spec, Status>(
+export function readCommon<Spec, Status>(
   raw: unknown,
   adapter: KindAdapter,
-): { readonly common: Omit<MaintenanceRequest, 'nodeName'>; readonly spec: Spec | undefined; readonly status: Status | undefined } => {
+): {
+  readonly common: Omit<MaintenanceRequest, 'nodeName'>;
+  readonly spec: Spec | undefined;
+  readonly status: Status | undefined;
+} {
   const { metadata, spec, status } = raw as RawObject<Spec, Status>;
   const { name, namespace, uid, resourceVersion } = metadata;
   const common = {
@@ -52,10 +63,12 @@ export const readCommon = <Spec, Status>(
     claim: own(claims, metadata.annotations?.[claimAnnotation] ?? '') ?? 'none',
     stage: 'Drain',
     mayLoseQuorum: mayLoseQuorum(metadata.annotations),
-    ...(metadata.annotations?.[releaseDuringWorkAnnotation] === 'true' && { releasesDuringWork: true }),
+    ...(metadata.annotations?.[releaseDuringWorkAnnotation] === 'true' && {
+      releasesDuringWork: true,
+    }),
     policy: seedPolicy,
     history: noHistory,
     status: (isObject(status) ? status : {}) satisfies JsonObject,
   } as const;
   return { common, spec, status };
-};
+}

@@ -1,6 +1,11 @@
 import type { KindAdapter } from '@drydock/core/request';
 import { maintenance } from './maintenance/maintenance.ts';
-import { type KubevirtAlpha, kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './node-maintenance/kubevirt.ts';
+import {
+  type KubevirtAlpha,
+  kubevirt,
+  kubevirtAlpha,
+  kubevirtAlphaOfOurs,
+} from './node-maintenance/kubevirt.ts';
 import { medik8s } from './node-maintenance/medik8s.ts';
 
 /** Terms that the kinds depend on beside themselves. */
@@ -17,13 +22,15 @@ export type Terms = {
 };
 
 /** Returns every served kind. A further generation is one file and one line here. */
-export const served = ({
+export function served({
   leaseNamespace,
   operatorNamespace,
   kubevirtAlpha: alpha = kubevirtAlphaOfOurs,
-}: Terms): readonly KindAdapter[] => [
-  maintenance(leaseNamespace),
-  medik8s(leaseNamespace),
-  kubevirt(operatorNamespace),
-  kubevirtAlpha(alpha),
-];
+}: Terms): readonly KindAdapter[] {
+  return [
+    maintenance(leaseNamespace),
+    medik8s(leaseNamespace),
+    kubevirt(operatorNamespace),
+    kubevirtAlpha(alpha),
+  ];
+}

@@ -8,39 +8,57 @@ import { typeNames } from './values/convert.ts';
 /** Schemas of variables by name: those of Kubernetes, where known. */
 export type Schemas = ReadonlyMap<string, JsonObject | undefined>;
 
-export type Compiled = { readonly kind: 'program'; readonly program: Expression } | { readonly kind: 'wrong'; readonly message: string };
+export type Compiled =
+  | { readonly kind: 'program'; readonly program: Expression }
+  | { readonly kind: 'wrong'; readonly message: string };
 
 /** Allowed types of a result, and their name. */
 export type Wanted = { readonly types: readonly ResultType[]; readonly name: string };
 
-const typeProblem = (expression: Expression, source: string, { types, name }: Wanted): string | undefined => {
+function typeProblem(
+  expression: Expression,
+  source: string,
+  { types, name }: Wanted,
+): string | undefined {
   const type = resultTypeOf(expression);
   if (type === undefined || types.includes(type)) return undefined;
-  return pointed(source, new ParseError(expression.at, `must evaluate to ${name}, and evaluates to ${type}`));
-};
+  return pointed(
+    source,
+    new ParseError(expression.at, `must evaluate to ${name}, and evaluates to ${type}`),
+  );
+}
 
 /**
  * Parses an expression and checks it: its names, its fields as far as the schemas of its variables
  * contain them, and its result as far as the text shows it. The message contains the position, as
  * in cel-go.
  */
-export const compile = (source: string, variables: Schemas, wanted?: Wanted): Compiled => {
+export function compile(source: string, variables: Schemas, wanted?: Wanted): Compiled {
   const parsed = parse(source);
   if (parsed.kind === 'wrong') return parsed;
   const { expression } = parsed;
-  const message = problemOf(expression, source, variables) ?? (wanted && typeProblem(expression, source, wanted));
-  return message === undefined ? { kind: 'program', program: expression } : { kind: 'wrong', message };
-};
+  const message =
+    problemOf(expression, source, variables) ?? (wanted && typeProblem(expression, source, wanted));
+  return message === undefined
+    ? { kind: 'program', program: expression }
+    : { kind: 'wrong', message };
+}
 
 /** Returns variables without known schemas. */
-export const anyVariables = (names: readonly string[]): Schemas => new Map(names.map(name => [name, undefined]));
+export function anyVariables(names: readonly string[]): Schemas {
+  return new Map(names.map(name => [name, undefined]));
+}
 
 /**
  * Checks that every part of a rule can be evaluated: its functions are known, its names are
  * declared, and its fields are in the schema. Returns the error, or undefined.
  */
-export const check = (expression: Expression, source: string, schema: JsonObject): string | undefined =>
-  problemOf(
+export function check(
+  expression: Expression,
+  source: string,
+  schema: JsonObject,
+): string | undefined {
+  return problemOf(
     expression,
     source,
     new Map([
@@ -48,8 +66,9 @@ export const check = (expression: Expression, source: string, schema: JsonObject
       ['oldSelf', schema],
     ]),
   );
+}
 
-const problemOf = (expression: Expression, source: string, schemas: Schemas): string | undefined => {
+function problemOf(expression: Expression, source: string, schemas: Schemas): string | undefined {
   try {
     typeOf(expression, schemas);
     return undefined;
@@ -57,37 +76,43 @@ const problemOf = (expression: Expression, source: string, schemas: Schemas): st
     if (error instanceof ParseError) return pointed(source, error);
     throw error;
   }
-};
+}
 
 /** Schema of values without fields to check: scalars, and unknown ones. */
 const unknown = undefined;
 
-const memberOf = (schema: JsonObject | undefined, name: string, place: number): JsonObject | undefined => {
-  if (schema === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) return unknown;
+function memberOf(
+  schema: JsonObject | undefined,
+  name: string,
+  place: number,
+): JsonObject | undefined {
+  if (schema === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true)
+    return unknown;
   const properties = schema['properties'];
-  const found = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const found =
+    isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
   if (isObject(found)) return found;
   const additional = schema['additionalProperties'];
   if (isObject(additional)) return additional;
   throw new ParseError(place, `undefined field '${name}'`);
-};
+}
 
-const elementOf = (schema: JsonObject | undefined): JsonObject | undefined => {
+function elementOf(schema: JsonObject | undefined): JsonObject | undefined {
   if (schema === undefined) return unknown;
   if (isObject(schema['items'])) return schema['items'];
   return isObject(schema['additionalProperties']) ? schema['additionalProperties'] : unknown;
-};
+}
 
-const undeclared = (name: string, place: number): never => {
+function undeclared(name: string, place: number): never {
   throw new ParseError(place, `undeclared reference to '${name}' (in container '')`);
-};
+}
 
-const named = (name: string, place: number, schemas: Schemas): JsonObject | undefined => {
+function named(name: string, place: number, schemas: Schemas): JsonObject | undefined {
   if (!schemas.has(name) && !typeNames.has(name)) return undeclared(name, place);
   return schemas.get(name);
-};
+}
 
-const typeOf = (expression: Expression, schemas: Schemas): JsonObject | undefined => {
+function typeOf(expression: Expression, schemas: Schemas): JsonObject | undefined {
   switch (expression.kind) {
     case 'literal':
       return unknown;
@@ -95,7 +120,9 @@ const typeOf = (expression: Expression, schemas: Schemas): JsonObject | undefine
       return named(expression.name, expression.at, schemas);
     case 'member':
     case 'has':
-      return isTypeName(expression) ? unknown : memberOf(typeOf(expression.of, schemas), expression.name, expression.at);
+      return isTypeName(expression)
+        ? unknown
+        : memberOf(typeOf(expression.of, schemas), expression.name, expression.at);
     case 'index':
       typeOf(expression.index, schemas);
       return elementOf(typeOf(expression.of, schemas));
@@ -108,18 +135,21 @@ const typeOf = (expression: Expression, schemas: Schemas): JsonObject | undefine
     case 'each':
       return each(expression, schemas);
     case 'within':
-      typeOf(expression.body, new Map([...schemas, [expression.variable, typeOf(expression.of, schemas)]]));
+      typeOf(
+        expression.body,
+        new Map([...schemas, [expression.variable, typeOf(expression.of, schemas)]]),
+      );
       return unknown;
     default:
       for (const part of partsOf(expression)) typeOf(part, schemas);
       return unknown;
   }
-};
+}
 
 type Plain = Extract<Expression, { readonly kind: 'not' | 'minus' | 'binary' | 'list' | 'map' }>;
 
 /** Returns the parts of an expression that has no fields itself. */
-const partsOf = (expression: Plain): readonly Expression[] => {
+function partsOf(expression: Plain): readonly Expression[] {
   switch (expression.kind) {
     case 'not':
     case 'minus':
@@ -133,26 +163,42 @@ const partsOf = (expression: Plain): readonly Expression[] => {
     default:
       return expression satisfies never;
   }
-};
+}
 
 /** Returns whether it is google.protobuf.Timestamp or google.protobuf.Duration. */
-const isTypeName = ({ of, name }: Extract<Expression, { readonly kind: 'member' | 'has' }>): boolean =>
-  of.kind === 'member' && of.of.kind === 'name' && typeNames.has(`${of.of.name}.${of.name}.${name}`);
+function isTypeName({
+  of,
+  name,
+}: Extract<Expression, { readonly kind: 'member' | 'has' }>): boolean {
+  return (
+    of.kind === 'member' &&
+    of.of.kind === 'name' &&
+    typeNames.has(`${of.of.name}.${of.name}.${name}`)
+  );
+}
 
-const each = (expression: Extract<Expression, { readonly kind: 'each' }>, schemas: Schemas): JsonObject | undefined => {
+function each(
+  expression: Extract<Expression, { readonly kind: 'each' }>,
+  schemas: Schemas,
+): JsonObject | undefined {
   const over = typeOf(expression.over, schemas);
   const [first, second] = expression.variables;
   // For a map the variable is the key, which has no fields; of two variables, the second one is the
   // value.
-  const element = second !== undefined || (over !== undefined && isObject(over['items'])) ? elementOf(over) : unknown;
+  const element =
+    second !== undefined || (over !== undefined && isObject(over['items']))
+      ? elementOf(over)
+      : unknown;
   const inner: Schemas = new Map([
     ...schemas,
-    ...(second === undefined ? [[first, element] as const] : [[first, unknown] as const, [second, element] as const]),
+    ...(second === undefined
+      ? [[first, element] as const]
+      : [[first, unknown] as const, [second, element] as const]),
   ]);
   if (expression.filter !== undefined) typeOf(expression.filter, inner);
   typeOf(expression.body, inner);
   return expression.macro === 'filter' ? over : unknown;
-};
+}
 
 /**
  * Methods of optional values, which evaluate their argument on demand: they are not functions of
@@ -160,29 +206,43 @@ const each = (expression: Extract<Expression, { readonly kind: 'each' }>, schema
  */
 const ofOptionals: ReadonlySet<string> = new Set(['or', 'orValue']);
 
-const called = (
+function called(
   { name, on, args, at: place }: Extract<Expression, { readonly kind: 'call' }>,
   schemas: Schemas,
-): JsonObject | undefined => {
+): JsonObject | undefined {
   if (on !== undefined) typeOf(on, schemas);
   const [least, most] = arityOf(name, on !== undefined) ?? undeclared(name, place);
   if (args.length < least || args.length > most)
-    throw new ParseError(place, `found no matching overload for '${name}' applied to ${args.length} arguments`);
+    throw new ParseError(
+      place,
+      `found no matching overload for '${name}' applied to ${args.length} arguments`,
+    );
   for (const argument of args) typeOf(argument, schemas);
   return unknown;
-};
+}
 
-const arityOf = (name: string, isMethod: boolean): readonly [least: number, most: number] | undefined => {
+function arityOf(
+  name: string,
+  isMethod: boolean,
+): readonly [least: number, most: number] | undefined {
   if (isMethod && ofOptionals.has(name)) return [1, 1];
   const found = (isMethod ? methods : globals).get(name);
   return found && [found.least, found.most];
-};
+}
 
 /** Returns whether a name is read anywhere: rules that read `oldSelf` are transition rules. */
-export const mentions = (expression: Expression, name: string): boolean => {
+export function mentions(expression: Expression, name: string): boolean {
   if (expression.kind === 'name') return expression.name === name;
   return Object.values(expression).some((part: unknown) => {
-    if (Array.isArray(part)) return part.some(one => typeof one === 'object' && one !== null && mentions(one as Expression, name));
-    return typeof part === 'object' && part !== null && 'kind' in part && mentions(part as Expression, name);
+    if (Array.isArray(part))
+      return part.some(
+        one => typeof one === 'object' && one !== null && mentions(one as Expression, name),
+      );
+    return (
+      typeof part === 'object' &&
+      part !== null &&
+      'kind' in part &&
+      mentions(part as Expression, name)
+    );
   });
-};
+}

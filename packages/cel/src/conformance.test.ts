@@ -7,7 +7,10 @@ import { parse } from './parse/parse.ts';
 import { durationText, readDuration, readTimestamp } from './values/times.ts';
 import { Duration, EntryMapping, List, Mapping, Type, Uint, type Value } from './values/values.ts';
 
-/** The conformance tests of cel-spec (tests/simple/testdata), as `@bufbuild/cel-spec` packs them. Every case of the files below runs. */
+/**
+ * The conformance tests of cel-spec (tests/simple/testdata), as `@bufbuild/cel-spec` packs them.
+ * Every case of the files below runs.
+ */
 
 const files = [
   'basic',
@@ -30,7 +33,10 @@ const files = [
   'type_deductions',
 ];
 
-/** Files that do not run, and why. Another one that appears with a newer version has to be put into one of the two lists. */
+/**
+ * Files that do not run, and why. Another one that appears with a newer version has to be put into
+ * one of the two lists.
+ */
 const left: Readonly<Record<string, string>> = {
   bindings_ext: 'cel.bind is not in Kubernetes',
   block_ext: 'cel.block is not in Kubernetes',
@@ -45,7 +51,10 @@ const left: Readonly<Record<string, string>> = {
   unknowns: 'without cases',
 };
 
-/** Cases that are known to fail. Names of variables have no dots here, and there is no container in which a name could be looked for. */
+/**
+ * Cases that are known to fail. Names of variables have no dots here, and there is no container in
+ * which a name could be looked for.
+ */
 const different: ReadonlySet<string> = new Set([
   'fields/qualified_identifier_resolution/qualified_ident',
   'fields/qualified_identifier_resolution/map_field_select',
@@ -67,7 +76,9 @@ type Written = {
   readonly nullValue?: null;
   readonly typeValue?: string;
   readonly listValue?: { readonly values?: readonly Written[] };
-  readonly mapValue?: { readonly entries?: readonly { readonly key: Written; readonly value: Written }[] };
+  readonly mapValue?: {
+    readonly entries?: readonly { readonly key: Written; readonly value: Written }[];
+  };
   readonly objectValue?: { readonly '@type': string; readonly value: string };
 };
 
@@ -81,9 +92,13 @@ type Case = {
   readonly checkOnly?: boolean;
 };
 
-type Suite = { readonly name: string; readonly suites?: readonly Suite[]; readonly tests?: readonly { readonly original: object }[] };
+type Suite = {
+  readonly name: string;
+  readonly suites?: readonly Suite[];
+  readonly tests?: readonly { readonly original: object }[];
+};
 
-const read = (written: Written): Value => {
+function read(written: Written): Value {
   if (written.int64Value !== undefined) return BigInt(written.int64Value);
   if (written.uint64Value !== undefined) return new Uint(BigInt(written.uint64Value));
   if (written.doubleValue !== undefined) return Number(written.doubleValue);
@@ -91,18 +106,27 @@ const read = (written: Written): Value => {
   if (written.typeValue !== undefined) return new Type(written.typeValue);
   if (written.listValue !== undefined) return List.of((written.listValue.values ?? []).map(read));
   if (written.objectValue !== undefined)
-    return (written.objectValue['@type'].endsWith('.Duration') ? readDuration : readTimestamp)(written.objectValue.value);
+    return (written.objectValue['@type'].endsWith('.Duration') ? readDuration : readTimestamp)(
+      written.objectValue.value,
+    );
   if (written.mapValue === undefined) return written.stringValue ?? written.boolValue ?? null;
   const mapping = new EntryMapping();
-  for (const { key, value } of written.mapValue.entries ?? []) assert.ok(mapping.add(read(key), read(value)));
+  for (const { key, value } of written.mapValue.entries ?? [])
+    assert.ok(mapping.add(read(key), read(value)));
   return mapping;
-};
+}
 
-/** A value in a form in which two of them are the same text if they have the same type and content: 1 and 1.0 differ, NaN is NaN. */
-const spelled = (value: Value): string => {
+/**
+ * A value in a form in which two of them are the same text if they have the same type and content:
+ * 1 and 1.0 differ, NaN is NaN.
+ */
+function spelled(value: Value): string {
   if (value instanceof List) return `[${Array.from(value, spelled).join(', ')}]`;
   if (value instanceof Mapping) {
-    const entries = Array.from(value.keys(), key => `${spelled(key)}: ${spelled(value.get(key) ?? null)}`);
+    const entries = Array.from(
+      value.keys(),
+      key => `${spelled(key)}: ${spelled(value.get(key) ?? null)}`,
+    );
     return `{${entries.sort().join(', ')}}`;
   }
   if (value instanceof Uint) return `uint ${value.value}`;
@@ -110,36 +134,48 @@ const spelled = (value: Value): string => {
   if (value instanceof Uint8Array) return `bytes ${value.toHex()}`;
   if (value instanceof Type) return `type ${value.name}`;
   if (value instanceof Temporal.Instant) return `timestamp ${value.toString()}`;
-  return typeof value === 'object' && value !== null ? assert.fail('a value that no case has') : `${typeof value} ${value}`;
-};
+  return typeof value === 'object' && value !== null
+    ? assert.fail('a value that no case has')
+    : `${typeof value} ${value}`;
+}
 
 /** Values of protobuf and their types, apart from timestamps and durations. */
-const isProtobuf = (given: Case): boolean =>
-  /TestAllTypes|NestedEnum|GlobalEnum|NullValue|google\.protobuf\.(?!Timestamp|Duration)/.test(JSON.stringify(given));
+function isProtobuf(given: Case): boolean {
+  return /TestAllTypes|NestedEnum|GlobalEnum|NullValue|google\.protobuf\.(?!Timestamp|Duration)/.test(
+    JSON.stringify(given),
+  );
+}
 
-const outcome = ({ expr, bindings = {} }: Case): string => {
+function outcome({ expr, bindings = {} }: Case): string {
   const parsed = parse(expr);
   if (parsed.kind === 'wrong') return 'error';
   let locals: Parameters<typeof compute>[3];
-  for (const [name, { value }] of Object.entries(bindings)) locals = { name, value: read(value), outer: locals };
+  for (const [name, { value }] of Object.entries(bindings))
+    locals = { name, value: read(value), outer: locals };
   try {
     return spelled(compute(parsed.expression, {}, new CostMeter(1_000_000), locals));
   } catch (error) {
     if (error instanceof EvalError || error instanceof CostExceeded) return 'error';
     throw error;
   }
-};
+}
 
-const wanted = ({ value, typedResult, evalError }: Case): string =>
-  evalError === undefined ? spelled(read(value ?? typedResult?.result ?? { boolValue: true })) : 'error';
+function wanted({ value, typedResult, evalError }: Case): string {
+  return evalError === undefined
+    ? spelled(read(value ?? typedResult?.result ?? { boolValue: true }))
+    : 'error';
+}
 
-const casesOf = ({ name, suites = [], tests: own = [] }: Suite, path: string): readonly (readonly [id: string, given: Case])[] => {
+function casesOf(
+  { name, suites = [], tests: own = [] }: Suite,
+  path: string,
+): readonly (readonly [id: string, given: Case])[] {
   const here = path === '' ? name : `${path}/${name}`;
   return [
     ...own.map(({ original }) => [`${here}/${(original as Case).name}`, original as Case] as const),
     ...suites.flatMap(suite => casesOf(suite, here)),
   ];
-};
+}
 
 const suites: readonly Suite[] = tests.suites ?? [];
 

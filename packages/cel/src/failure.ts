@@ -8,13 +8,13 @@ export class EvalError extends Error {}
 export class CostExceeded extends Error {}
 
 /** Throws the error for a function or an operator with types that it does not accept. */
-export const overload = (): never => {
+export function overload(): never {
   throw new EvalError('no such overload');
-};
+}
 
-export const fail = (message: string): never => {
+export function fail(message: string): never {
   throw new EvalError(message);
-};
+}
 
 /**
  * Counts the cost of an evaluation: a step for each evaluated part, and more for work that grows

@@ -5,20 +5,29 @@ import fc from 'fast-check';
 import { anyVariables, compile } from './check.ts';
 import { evaluate } from './evaluate/evaluate.ts';
 
-/** Expressions of an author who means harm: each ends as an error, after a bounded number of steps, and is never thrown. */
+/**
+ * Expressions of an author who means harm: each ends as an error, after a bounded number of steps,
+ * and is never thrown.
+ */
 
-const outcome = (source: string, bindings: Readonly<Record<string, Json | Temporal.Instant>> = {}, steps?: number): unknown => {
+function outcome(
+  source: string,
+  bindings: Readonly<Record<string, Json | Temporal.Instant>> = {},
+  steps?: number,
+): unknown {
   const compiled = compile(source, anyVariables(Object.keys(bindings)));
   if (compiled.kind === 'wrong') return compiled.message.split('\n')[0];
   const result = evaluate(compiled.program, bindings, steps === undefined ? undefined : { steps });
   return result.kind === 'value' ? result.value : new Error(result.message);
-};
+}
 
 const exceeded = new Error('operation cancelled: actual cost limit exceeded');
 const tooDeep = /^ERROR: <input>:1:\d+: expression recursion limit exceeded: 250$/;
 const numbers = `[${Array.from({ length: 30 }, (_, index) => index).join(', ')}]`;
 const many: Json = Array.from({ length: 100_000 }, (_, index) => index);
-const map: Json = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key${index}`, index]));
+const map: Json = Object.fromEntries(
+  Array.from({ length: 10_000 }, (_, index) => [`key${index}`, index]),
+);
 const long = 'a'.repeat(20_000);
 
 test('expressions that nest too deeply are refused', () => {
@@ -34,19 +43,34 @@ test('as many conditions as anybody writes are one expression', () =>
   assert.equal(outcome(Array.from({ length: 10_000 }, () => 'true').join(' && ')), true));
 
 test('a source that is too long is refused', () =>
-  assert.match(String(outcome(' '.repeat(100_001))), /expression code point size exceeds limit: size: 100001, limit 100000/));
+  assert.match(
+    String(outcome(' '.repeat(100_001))),
+    /expression code point size exceeds limit: size: 100001, limit 100000/,
+  ));
 
 for (const [name, source] of [
   [
     'macros in macros',
     `${numbers}.all(a, ${numbers}.all(b, ${numbers}.all(c, ${numbers}.all(d, ${numbers}.all(e, a + b + c + d + e >= 0)))))`,
   ],
-  ['strings that double', Array.from({ length: 28 }).reduce<string>(inner => `[${inner}].map(x, x + x)[0]`, "'aaaaaaaaaa'")],
+  [
+    'strings that double',
+    Array.from({ length: 28 }).reduce<string>(
+      inner => `[${inner}].map(x, x + x)[0]`,
+      "'aaaaaaaaaa'",
+    ),
+  ],
   ['lists that double', `[[1]]${'.map(x, x + x)'.repeat(30)}.size() > 0`],
-  ['comparisons of such', `[[1]]${'.map(x, [x, x])'.repeat(30)} == [[1]]${'.map(x, [x, x])'.repeat(30)}`],
+  [
+    'comparisons of such',
+    `[[1]]${'.map(x, [x, x])'.repeat(30)} == [[1]]${'.map(x, [x, x])'.repeat(30)}`,
+  ],
   ['texts of such', `'%s'.format([[[1]]${'.map(x, [x, x])'.repeat(30)}])`],
   ['replacements that grow', `['${'a'.repeat(100)}'].map(a, a${'.replace("a", a)'.repeat(6)})`],
-  ['searches', `[1, 2, 3, 4, 5, 6, 7, 8].all(x, !long.contains(long + 'b') && long.lastIndexOf(long + 'b') == -1)`],
+  [
+    'searches',
+    `[1, 2, 3, 4, 5, 6, 7, 8].all(x, !long.contains(long + 'b') && long.lastIndexOf(long + 'b') == -1)`,
+  ],
   ['failures that are forgiven', 'many.all(x, 1 / 0 > 0)'],
   ['large lists', 'many.all(x, many.all(y, y >= 0))'],
   ['sets', 'sets.contains(many, many)'],
@@ -103,28 +127,50 @@ test('an expression about a node that is due', () => {
 });
 
 test('a result is JSON', () => {
-  assert.deepEqual(outcome("{'a': [1, 2u, 1.5, true, null, 'x'], 'b': b'ab'}"), { a: [1, 2, 1.5, true, null, 'x'], b: 'YWI=' });
-  assert.deepEqual(outcome("[duration('90m'), timestamp('2026-01-01T00:00:00Z'), type(1), optional.none(), optional.of(1), {1: 2}]"), [
-    '5400s',
-    '2026-01-01T00:00:00Z',
-    'int',
-    null,
-    1,
-    { 1: 2 },
+  assert.deepEqual(outcome("{'a': [1, 2u, 1.5, true, null, 'x'], 'b': b'ab'}"), {
+    a: [1, 2, 1.5, true, null, 'x'],
+    b: 'YWI=',
+  });
+  assert.deepEqual(
+    outcome(
+      "[duration('90m'), timestamp('2026-01-01T00:00:00Z'), type(1), optional.none(), optional.of(1), {1: 2}]",
+    ),
+    ['5400s', '2026-01-01T00:00:00Z', 'int', null, 1, { 1: 2 }],
+  );
+  assert.deepEqual(outcome('[9223372036854775807, 9007199254740991]'), [
+    '9223372036854775807',
+    9007199254740991,
   ]);
-  assert.deepEqual(outcome('[9223372036854775807, 9007199254740991]'), ['9223372036854775807', 9007199254740991]);
-  assert.deepEqual(outcome('now', { now: Temporal.Instant.from('2026-01-01T00:00:00Z') }), '2026-01-01T00:00:00Z');
+  assert.deepEqual(
+    outcome('now', { now: Temporal.Instant.from('2026-01-01T00:00:00Z') }),
+    '2026-01-01T00:00:00Z',
+  );
   assert.deepEqual(outcome("quantity('1Gi')"), new Error('a result of this type cannot be used'));
   assert.deepEqual(Object.getPrototypeOf(outcome("{'__proto__': 1}")), Object.prototype);
 });
 
 test('what cannot be evaluated is refused before it is, with its place', () => {
-  assert.equal(outcome('nodes.a', { node: {} }), "ERROR: <input>:1:1: undeclared reference to 'nodes' (in container '')");
-  assert.equal(outcome('true &&\n  node.a.dance()', { node: {} }), "ERROR: <input>:2:9: undeclared reference to 'dance' (in container '')");
-  assert.equal(outcome("'a'.contains()"), "ERROR: <input>:1:4: found no matching overload for 'contains' applied to 0 arguments");
-  assert.equal(outcome('[1].all(x.y, true)'), 'ERROR: <input>:1:10: all() variable name must be a simple identifier');
+  assert.equal(
+    outcome('nodes.a', { node: {} }),
+    "ERROR: <input>:1:1: undeclared reference to 'nodes' (in container '')",
+  );
+  assert.equal(
+    outcome('true &&\n  node.a.dance()', { node: {} }),
+    "ERROR: <input>:2:9: undeclared reference to 'dance' (in container '')",
+  );
+  assert.equal(
+    outcome("'a'.contains()"),
+    "ERROR: <input>:1:4: found no matching overload for 'contains' applied to 0 arguments",
+  );
+  assert.equal(
+    outcome('[1].all(x.y, true)'),
+    'ERROR: <input>:1:10: all() variable name must be a simple identifier',
+  );
   assert.equal(outcome('9223372036854775808'), 'ERROR: <input>:1:1: invalid int literal');
-  assert.equal(outcome('node.a == 1 &&', { node: {} }), "ERROR: <input>:1:15: Syntax error: mismatched input '<EOF>'");
+  assert.equal(
+    outcome('node.a == 1 &&', { node: {} }),
+    "ERROR: <input>:1:15: Syntax error: mismatched input '<EOF>'",
+  );
 });
 
 /** Expressions that are nearly always wrong in one way or another. */
@@ -147,19 +193,31 @@ const { expression } = fc.letrec<{ expression: string }>(tie => {
         ),
       ),
       fc
-        .tuple(inner, fc.constantFrom('+', '-', '*', '/', '%', '==', '!=', '<', '<=', 'in', '&&', '||'), inner)
+        .tuple(
+          inner,
+          fc.constantFrom('+', '-', '*', '/', '%', '==', '!=', '<', '<=', 'in', '&&', '||'),
+          inner,
+        )
         .map(([a, operator, b]) => `(${a} ${operator} ${b})`),
       fc
         .tuple(inner, fc.constantFrom(...names), fc.array(inner, { maxLength: 3 }))
         .map(([on, name, args]) => `${on}.${name}(${args.join(', ')})`),
-      fc.tuple(fc.constantFrom(...globals), inner).map(([name, argument]) => `${name}(${argument})`),
       fc
-        .tuple(inner, fc.constantFrom('all', 'exists', 'exists_one', 'filter', 'map', 'optMap', 'optFlatMap'), inner)
+        .tuple(fc.constantFrom(...globals), inner)
+        .map(([name, argument]) => `${name}(${argument})`),
+      fc
+        .tuple(
+          inner,
+          fc.constantFrom('all', 'exists', 'exists_one', 'filter', 'map', 'optMap', 'optFlatMap'),
+          inner,
+        )
         .map(([on, name, body]) => `${on}.${name}(x, ${body})`),
       fc
         .tuple(inner, fc.constantFrom('transformList', 'transformMap', 'all'), inner)
         .map(([on, name, body]) => `${on}.${name}(k, x, ${body})`),
-      fc.tuple(inner, fc.constantFrom('.a', '.?a', '[0]', '[?0]', "['a']", '.a.b')).map(([on, selection]) => on + selection),
+      fc
+        .tuple(inner, fc.constantFrom('.a', '.?a', '[0]', '[?0]', "['a']", '.a.b'))
+        .map(([on, selection]) => on + selection),
       fc.array(inner, { maxLength: 3 }).map(items => `[${items.join(', ')}]`),
       fc.tuple(inner, inner).map(([key, value]) => `{${key}: ${value}}`),
       fc.tuple(inner, inner, inner).map(([test, yes, no]) => `(${test} ? ${yes} : ${no})`),

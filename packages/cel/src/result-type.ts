@@ -20,7 +20,7 @@ export type ResultType =
   | 'duration'
   | 'type';
 
-const ofValue = (value: Value): ResultType | undefined => {
+function ofValue(value: Value): ResultType | undefined {
   if (value === null) return 'null';
   if (typeof value === 'boolean') return 'bool';
   if (typeof value === 'bigint') return 'int';
@@ -29,7 +29,7 @@ const ofValue = (value: Value): ResultType | undefined => {
   if (value instanceof Uint) return 'uint';
   if (value instanceof Duration) return 'duration';
   return value instanceof Uint8Array ? 'bytes' : undefined;
-};
+}
 
 /** Functions with a single result type, whatever their arguments. */
 const calls: Readonly<Record<string, ResultType>> = {
@@ -54,20 +54,24 @@ const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 /** Numeric types: both sides of their operations have the same type; those of times may differ. */
 const numbers: ReadonlySet<ResultType | undefined> = new Set<ResultType>(['int', 'uint', 'double']);
 
-const ofBinary = ({ operator, left, right }: Extract<Expression, { readonly kind: 'binary' }>): ResultType | undefined => {
+function ofBinary({
+  operator,
+  left,
+  right,
+}: Extract<Expression, { readonly kind: 'binary' }>): ResultType | undefined {
   if (!arithmetic.has(operator)) return 'bool';
   const [one, other] = [resultTypeOf(left), resultTypeOf(right)];
   if (numbers.has(one) || one === 'string' || one === 'list') return one;
   return numbers.has(other) || other === 'string' || other === 'list' ? other : undefined;
-};
+}
 
-const ofEach = ({ macro }: Extract<Expression, { readonly kind: 'each' }>): ResultType => {
+function ofEach({ macro }: Extract<Expression, { readonly kind: 'each' }>): ResultType {
   if (macro === 'all' || macro === 'exists' || macro === 'exists_one') return 'bool';
   return macro === 'transformMap' ? 'map' : 'list';
-};
+}
 
 /** Returns the type; undefined where it may vary. */
-export const resultTypeOf = (expression: Expression): ResultType | undefined => {
+export function resultTypeOf(expression: Expression): ResultType | undefined {
   switch (expression.kind) {
     case 'literal':
       return ofValue(expression.value);
@@ -92,4 +96,4 @@ export const resultTypeOf = (expression: Expression): ResultType | undefined => 
     default:
       return undefined;
   }
-};
+}

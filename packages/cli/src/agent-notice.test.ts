@@ -18,7 +18,12 @@ test('the notice is stored when something has changed, and asked for what is not
     cluster.registry,
     crdTexts(['drydock.dev']).map(text => parse(text) as JsonObject),
   );
-  const notice = new AgentNotice({ api: inProcess(cluster, { userAgent: 'agent' }), clock, nodeName: 'n1', provider: 'azure' });
+  const notice = new AgentNotice({
+    api: inProcess(cluster, { userAgent: 'agent' }),
+    clock,
+    nodeName: 'n1',
+    provider: 'azure',
+  });
   const stored = () => cluster.registry.store.get('nodenotices.drydock.dev', '', 'n1');
   const observed = (): unknown => part(stored() ?? {}, 'spec')['observedTime'];
   const event = makeEvent();
@@ -29,7 +34,11 @@ test('the notice is stored when something has changed, and asked for what is not
     await clock.advance(10_000);
     assert.deepEqual(await notice.tell({ instance: 'i-1', events: [event], ...none }), ['']);
   }
-  assert.equal(stored()?.metadata.resourceVersion, first.metadata.resourceVersion, 'six looks at what is noted, and nothing is stored');
+  assert.equal(
+    stored()?.metadata.resourceVersion,
+    first.metadata.resourceVersion,
+    'six looks at what is noted, and nothing is stored',
+  );
   cluster.registry.store.put('nodenotices.drydock.dev', {
     ...first,
     metadata: { ...first.metadata, annotations: { [drainedForAnnotation]: event.id } },

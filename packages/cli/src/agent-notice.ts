@@ -7,7 +7,12 @@ import type { Clock } from '@drydock/utils';
 
 type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
 
-type NoticeOptions = { readonly api: Api; readonly clock: Clock; readonly nodeName: string; readonly provider: string };
+type NoticeOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly nodeName: string;
+  readonly provider: string;
+};
 
 /**
  * The NodeNotice of a node. A single apply creates or changes it, and the response contains what
@@ -36,7 +41,11 @@ export class AgentNotice {
       path: `${noticesPath}/${encodeURIComponent(nodeName)}`,
       query: { fieldManager: 'drydock-agent', force: true },
       contentType: 'application/apply-patch+yaml',
-      body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, this.#seen.at),
+      body: nodeNotice(
+        nodeName,
+        { provider, instance, events, ...(trouble && { trouble }) },
+        this.#seen.at,
+      ),
     });
     if (answer.status !== 200 && answer.status !== 201)
       throw new Error(`cannot store the NodeNotice ${nodeName}: ${statusMessage(answer)}`);

@@ -49,29 +49,46 @@ class Acknowledging {
     this.#log = log;
   }
 
-  async drainedFor(ids: readonly string[], { events }: OwnMachineObservation, signal: AbortSignal): Promise<void> {
-    const due = events.filter(({ id, state }) => state === 'Scheduled' && ids.includes(id) && !this.#done.has(id));
+  async drainedFor(
+    ids: readonly string[],
+    { events }: OwnMachineObservation,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const due = events.filter(
+      ({ id, state }) => state === 'Scheduled' && ids.includes(id) && !this.#done.has(id),
+    );
     for (const { id, kind } of due) {
       const trouble = await this.#azure.acknowledge(id, signal);
       if (trouble === undefined) {
         this.#done.add(id);
         this.#log.info('acknowledged the event to Azure: the node is drained', { event: id, kind });
-      } else this.#log.warn('failed to acknowledge the event to Azure; retrying', { event: id, error: trouble.message });
+      } else
+        this.#log.warn('failed to acknowledge the event to Azure; retrying', {
+          event: id,
+          error: trouble.message,
+        });
     }
   }
 }
 
-const providerOf = async (flags: AgentFlags, clock: Clock, log: Log, signal: AbortSignal): Promise<MetadataProvider | undefined> => {
+async function providerOf(
+  flags: AgentFlags,
+  clock: Clock,
+  log: Log,
+  signal: AbortSignal,
+): Promise<MetadataProvider | undefined> {
   if (flags.provider !== 'auto') return flags.provider;
   const base = flags.metadataEndpoint;
   while (!signal.aborted) {
     const found = await detectCloud({ clock, signal, ...(base !== undefined && { base }) });
     if (found !== undefined) return found;
-    log.warn('no metadata service of AWS, Azure or Google Cloud responds; retrying', { againInSeconds: detectAgainMs / 1000 });
+    log.warn('no metadata service of AWS, Azure or Google Cloud responds; retrying', {
+      againInSeconds: detectAgainMs / 1000,
+    });
     await clock.sleep(detectAgainMs, signal);
   }
   return undefined;
-};
+}
 
 type AgentContext = {
   readonly api: Api;
@@ -90,10 +107,10 @@ const maxNotice = 86_400;
  * Returns the notice in seconds that the cloud gives before it stops a machine; undefined where
  * neither flag nor variable is set. Throws a UsageError.
  */
-export const terminationNotice = (
+export function terminationNotice(
   { terminationNoticeSeconds }: Pick<AgentFlags, 'terminationNoticeSeconds'>,
   env: Env,
-): number | undefined => {
+): number | undefined {
   const [name, text] =
     terminationNoticeSeconds === undefined
       ? (['TERMINATION_NOTICE_SECONDS', env['TERMINATION_NOTICE_SECONDS'] ?? ''] as const)
@@ -101,11 +118,21 @@ export const terminationNotice = (
   if (text === '' && terminationNoticeSeconds === undefined) return undefined;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (seconds < 1 || seconds > maxNotice)
-    throw new UsageError(`invalid value "${text}" for ${name}: expected whole seconds from 1 to ${maxNotice}`);
+    throw new UsageError(
+      `invalid value "${text}" for ${name}: expected whole seconds from 1 to ${maxNotice}`,
+    );
   return seconds;
-};
+}
 
-const work = async ({ api, nodeName, provider, flags, notice: seconds, log, signal }: AgentContext): Promise<void> => {
+async function work({
+  api,
+  nodeName,
+  provider,
+  flags,
+  notice: seconds,
+  log,
+  signal,
+}: AgentContext): Promise<void> {
   const base = flags.metadataEndpoint === undefined ? {} : { base: flags.metadataEndpoint };
   const given = seconds === undefined ? {} : { terminationNoticeSeconds: seconds };
   const clock = systemClock;
@@ -118,9 +145,21 @@ const work = async ({ api, nodeName, provider, flags, notice: seconds, log, sign
     latest.sighting = sighting;
     await notice.tell(sighting);
   };
-  const watching = watchMetadata({ provider, clock, signal, log, defects, ...base, ...given, seen });
+  const watching = watchMetadata({
+    provider,
+    clock,
+    signal,
+    log,
+    defects,
+    ...base,
+    ...given,
+    seen,
+  });
   if (flags.acknowledge === true && provider === 'azure') {
-    const acknowledging = new Acknowledging(azureMetadata({ clock, source: 'agent', ...base }), log);
+    const acknowledging = new Acknowledging(
+      azureMetadata({ clock, source: 'agent', ...base }),
+      log,
+    );
     while (!signal.aborted) {
       await clock.sleep(acknowledgeEveryMs, signal);
       const { sighting } = latest;
@@ -129,26 +168,40 @@ const work = async ({ api, nodeName, provider, flags, notice: seconds, log, sign
         await acknowledging.drainedFor(await notice.tell(sighting), sighting, signal);
       } catch (error) {
         const text = defects.textOf('Process', 'acknowledgement', error);
-        if (!signal.aborted) log.warn('failed to read whether the node is drained; retrying', { error: text });
+        if (!signal.aborted)
+          log.warn('failed to read whether the node is drained; retrying', { error: text });
       }
     }
   }
   await watching;
-};
+}
 
 /**
  * `drydock agent`: publishes the cloud's announcements for this machine as the NodeNotice of its
  * node, until SIGINT or SIGTERM. Reads nothing of the cluster. Throws a UsageError when the name of
  * the node is missing.
  */
-export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
+export async function agent(flags: AgentFlags, env: Env): Promise<void> {
   const nodeName = flags.nodeName ?? env['NODE_NAME'] ?? '';
-  if (nodeName === '') throw new UsageError('--node-name is missing: name the node that the agent runs on, or set NODE_NAME');
+  if (nodeName === '')
+    throw new UsageError(
+      '--node-name is missing: name the node that the agent runs on, or set NODE_NAME',
+    );
   const notice = terminationNotice(flags, env);
   const format = flags.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
-  const log = pinoLog({ format, level: 'info', stream: process.stderr, colour: process.stderr.isTTY });
+  const log = pinoLog({
+    format,
+    level: 'info',
+    stream: process.stderr,
+    colour: process.stderr.isTTY,
+  });
   const signal = stopSignal(log);
-  const connection = await connect({ ...connectionOf(flags), env, userAgent: `drydock-agent/${version()}`, log });
+  const connection = await connect({
+    ...connectionOf(flags),
+    env,
+    userAgent: `drydock-agent/${version()}`,
+    log,
+  });
   try {
     log.info('drydock agent', { version: version(), node: nodeName, host: hostname() });
     const provider = await providerOf(flags, systemClock, log, signal);
@@ -157,4 +210,4 @@ export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
   } finally {
     connection.close();
   }
-};
+}

@@ -16,12 +16,18 @@ const root = new Command('drydock')
   .addCommand(new Command('release').argument('<node>'))
   .addCommand(
     new Command('plan')
-      .addCommand(new Command('retry').argument('<name>').argument('[node...]').option('--failed', 'f'))
+      .addCommand(
+        new Command('retry').argument('<name>').argument('[node...]').option('--failed', 'f'),
+      )
       .addCommand(new Command('rerun').argument('<name>')),
   )
-  .addCommand(new Command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh'])));
+  .addCommand(
+    new Command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh'])),
+  );
 
-const of = (...words: readonly string[]): Promise<readonly string[]> => complete(root, words, async () => ['n2', 'n1', 'other']);
+function of(...words: readonly string[]): Promise<readonly string[]> {
+  return complete(root, words, async () => ['n2', 'n1', 'other']);
+}
 
 test('commands, flags, choices and nodes are completed where they may stand', async () => {
   const table: readonly (readonly [readonly string[], readonly string[]])[] = [
@@ -61,7 +67,8 @@ test('commands, flags, choices and nodes are completed where they may stand', as
     [['plan', 'retry', '--'], ['--failed']],
     [['plan', 'unknown', ''], []],
   ];
-  for (const [words, expected] of table) assert.deepEqual(await of(...words), expected, words.join(' '));
+  for (const [words, expected] of table)
+    assert.deepEqual(await of(...words), expected, words.join(' '));
 });
 
 test('there is a script for each shell, and a clear word for the others', () => {

@@ -34,59 +34,76 @@ const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };
 export const shells: readonly string[] = Object.keys(scripts);
 
 /** Returns the script for one shell. Throws a UsageError for other shells. */
-export const completionScript = (shell: string): string => {
+export function completionScript(shell: string): string {
   const script = scripts[shell];
-  if (script === undefined) throw new UsageError(`no completion for "${shell}"; available: ${shells.join(', ')}`);
+  if (script === undefined)
+    throw new UsageError(`no completion for "${shell}"; available: ${shells.join(', ')}`);
   return script;
-};
+}
 
-const takesValue = ({ required, optional }: Option): boolean => required || optional;
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
+}
 
-const optionNamed = (command: Command, word: string): Option | undefined =>
-  command.options.find(({ long, short }) => word === long || word === short);
+function optionNamed(command: Command, word: string): Option | undefined {
+  return command.options.find(({ long, short }) => word === long || word === short);
+}
 
 /** Returns the words that are neither flags nor their values. */
-const positionals = (command: Command, words: readonly string[]): readonly string[] =>
-  words.filter((word, at) => {
+function positionals(command: Command, words: readonly string[]): readonly string[] {
+  return words.filter((word, at) => {
     if (word.startsWith('-')) return false;
     const flag = optionNamed(command, words[at - 1] ?? '');
     return flag === undefined || !takesValue(flag);
   });
+}
 
-const flagsOf = (command: Command): readonly string[] =>
-  command.options.flatMap(({ long, hidden }) => (hidden || long === undefined || long === null ? [] : [long]));
+function flagsOf(command: Command): readonly string[] {
+  return command.options.flatMap(({ long, hidden }) =>
+    hidden || long === undefined || long === null ? [] : [long],
+  );
+}
 
 /** Returns whether an argument of a command stands for a node, by its name in the usage. */
-const isNode = (name: string): boolean => name === 'node' || name === 'pod-or-node';
+function isNode(name: string): boolean {
+  return name === 'node' || name === 'pod-or-node';
+}
 
 /**
  * Returns the command that the words lead to, and the words after its name; the last word is the
  * start of another.
  */
-const commandAt = (root: Command, words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } => {
+function commandAt(
+  root: Command,
+  words: readonly string[],
+): { readonly command: Command; readonly rest: readonly string[] } {
   const next = words.length > 1 ? root.commands.find(one => one.name() === words[0]) : undefined;
   return next === undefined ? { command: root, rest: words } : commandAt(next, words.slice(1));
-};
+}
 
 /**
  * Returns the possible next words, sorted; the last word given is the start of the next one. Calls
  * `nodes` only where the name of a node may stand.
  */
-export const complete = async (
+export async function complete(
   root: Command,
   words: readonly string[],
   nodes: () => Promise<readonly string[]>,
-): Promise<readonly string[]> => {
+): Promise<readonly string[]> {
   const last = words.at(-1) ?? '';
-  const fits = (all: readonly string[]): readonly string[] => all.filter(one => one.startsWith(last)).toSorted();
+  const fits = (all: readonly string[]): readonly string[] =>
+    all.filter(one => one.startsWith(last)).toSorted();
   const { command, rest } = commandAt(root, words);
   const before = rest.slice(0, -1);
   const option = optionNamed(command, before.at(-1) ?? '');
   if (option !== undefined && takesValue(option)) return fits(option.argChoices ?? []);
   if (last.startsWith('-')) return fits(flagsOf(command));
-  if (command.commands.length > 0) return before.length > 0 ? [] : fits(command.commands.map(one => one.name()));
+  if (command.commands.length > 0)
+    return before.length > 0 ? [] : fits(command.commands.map(one => one.name()));
   const place = positionals(command, before).length;
-  const argument = command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
+  const argument =
+    command.registeredArguments[place] ??
+    command.registeredArguments.findLast(({ variadic }) => variadic);
   if (argument === undefined) return [];
   return fits(isNode(argument.name()) ? await nodes() : (argument.argChoices ?? []));
-};
+}

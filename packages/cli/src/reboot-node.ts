@@ -14,14 +14,16 @@ const rebootSignal = 39;
 const patienceMs = 600_000;
 
 /** Returns the name of the node's first process, from its kernel. */
-const firstProcess = (): string => readFileSync('/proc/1/comm', 'utf8').trim();
+function firstProcess(): string {
+  return readFileSync('/proc/1/comm', 'utf8').trim();
+}
 
 /**
  * Requests a reboot from systemd, the first process of the node, and waits for the end. Runs in the
  * pod of a plan with `work.reboot`, in the PID namespace of the node. Throws when another program
  * is the first process, because the signal may mean something else to it.
  */
-export const rebootNode = async (): Promise<void> => {
+export async function rebootNode(): Promise<void> {
   const first = firstProcess();
   if (first !== 'systemd') {
     throw new Error(
@@ -31,7 +33,8 @@ export const rebootNode = async (): Promise<void> => {
   plainOutput.line('telling systemd to reboot this node');
   process.kill(1, rebootSignal);
   await new Promise<void>((resolve, reject) => {
-    const late = (): void => reject(new Error(`systemd has not rebooted the node within ${patienceMs / 1000} s`));
+    const late = (): void =>
+      reject(new Error(`systemd has not rebooted the node within ${patienceMs / 1000} s`));
     const timer = setTimeout(late, patienceMs);
     // A shutdown of the node need not wait for this process.
     process.once('SIGTERM', () => {
@@ -39,4 +42,4 @@ export const rebootNode = async (): Promise<void> => {
       resolve();
     });
   });
-};
+}

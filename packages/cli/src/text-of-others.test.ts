@@ -10,14 +10,24 @@ import { describe, test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 import { crdTexts } from '@drydock/apis/crds';
 import { planAnnotation } from '@drydock/core/plan';
-import { administrator, createCluster, type EmbeddedCluster, load, seeded, serve } from '@drydock/kube-sim';
+import {
+  administrator,
+  createCluster,
+  type EmbeddedCluster,
+  load,
+  seeded,
+  serve,
+} from '@drydock/kube-sim';
 import { fullObject } from '@drydock/kube-sim/testing';
 import { makeAuthority, makeServing } from '@drydock/operator/admission';
 import { systemClock } from '@drydock/utils';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Printed } from './testing/run-commands.ts';
 
-/** Text of others is shown, never obeyed: every command, over objects that have what acts on a terminal in every string of every field. */
+/**
+ * Text of others is shown, never obeyed: every command, over objects that have what acts on a
+ * terminal in every string of every field.
+ */
 
 const forged = 'FORGED';
 const marker = `\u001b]0;owned\u0007\u001b[2J\n${forged} row\r\t\u0085\u009b31m\u202e\u2066\u200b\u2028\u00ad\u{e0001}end`;
@@ -31,7 +41,10 @@ const raw = new RegExp(
   'u',
 );
 
-type Writing = { readonly title: string; readonly text: (path: string, choices: readonly string[]) => string };
+type Writing = {
+  readonly title: string;
+  readonly text: (path: string, choices: readonly string[]) => string;
+};
 
 const writings: readonly Writing[] = [
   { title: 'fields of free text', text: (_path, choices) => choices[0] ?? marker },
@@ -39,9 +52,19 @@ const writings: readonly Writing[] = [
 ];
 
 /** What must be as it is for a command to get this far. */
-const fixed = (kind: string, name: string, namespaced: boolean): JsonObject => {
-  const metadata = { name, uid: `uid-${name}`, generation: 1, deletionTimestamp: null, deletionGracePeriodSeconds: null, finalizers: [] };
-  const inNamespace = { ...metadata, namespace: namespaced ? (kind === 'MachineMaintenance' ? 'drydock-system' : 'shop') : null };
+function fixed(kind: string, name: string, namespaced: boolean): JsonObject {
+  const metadata = {
+    name,
+    uid: `uid-${name}`,
+    generation: 1,
+    deletionTimestamp: null,
+    deletionGracePeriodSeconds: null,
+    finalizers: [],
+  };
+  const inNamespace = {
+    ...metadata,
+    namespace: namespaced ? (kind === 'MachineMaintenance' ? 'drydock-system' : 'shop') : null,
+  };
   const perKind: Readonly<Record<string, JsonObject>> = {
     Node: { metadata: inNamespace },
     Pod: { metadata: inNamespace, spec: { nodeName: 'n1' }, status: { phase: 'Running' } },
@@ -60,39 +83,53 @@ const fixed = (kind: string, name: string, namespaced: boolean): JsonObject => {
     Deployment: { metadata: { ...inNamespace, labels: { 'app.kubernetes.io/name': 'drydock' } } },
   };
   return perKind[kind] ?? { metadata: inNamespace };
-};
+}
 
 /** The second over the first, member by member; null takes away. */
-const over = (value: Json, more: Json): Json => {
+function over(value: Json, more: Json): Json {
   if (!isObject(value) || !isObject(more)) return more;
-  const changed = Object.entries(more).map(([key, one]) => [key, over(value[key] ?? {}, one ?? null)] as const);
+  const changed = Object.entries(more).map(
+    ([key, one]) => [key, over(value[key] ?? {}, one ?? null)] as const,
+  );
   const all: JsonObject = { ...value, ...Object.fromEntries(changed) };
   return Object.fromEntries(Object.entries(all).filter(([, one]) => one !== null));
-};
+}
 
-const furnish = (cluster: EmbeddedCluster, { text }: Writing): void => {
+function furnish(cluster: EmbeddedCluster, { text }: Writing): void {
   load(
     cluster.registry,
-    [...crdTexts(['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'])].map(
-      crd => parse(crd) as JsonObject,
-    ),
+    [
+      ...crdTexts([
+        'drydock.dev',
+        'nodemaintenance.medik8s.io',
+        'machinemaintenance.managed.openshift.io',
+      ]),
+    ].map(crd => parse(crd) as JsonObject),
   );
   const kinds = cluster.registry.kinds
     .all()
     .filter(
       ({ kind, group }) =>
-        kind !== 'CustomResourceDefinition' && group !== 'apiregistration.k8s.io' && group !== 'admissionregistration.k8s.io',
+        kind !== 'CustomResourceDefinition' &&
+        group !== 'apiregistration.k8s.io' &&
+        group !== 'admissionregistration.k8s.io',
     );
   const objects = kinds.flatMap(kind => {
     const whole = fullObject(kind, text);
-    const nobody = over(whole, { metadata: { name: marker, namespace: kind.namespaced ? marker : null, deletionTimestamp: null } });
+    const nobody = over(whole, {
+      metadata: {
+        name: marker,
+        namespace: kind.namespaced ? marker : null,
+        deletionTimestamp: null,
+      },
+    });
     return [
       over(whole, fixed(kind.kind, 'n1', kind.namespaced)),
       over(nobody, { ...(kind.kind === 'Pod' && { spec: { nodeName: 'n1' } }) }),
     ] as JsonObject[];
   });
   load(cluster.registry, objects);
-};
+}
 
 const textCommands: readonly (readonly string[])[] = [
   ['status'],
@@ -172,7 +209,11 @@ const imported = {
   },
 };
 
-const runAll = async (commands: readonly (readonly string[])[], kubeconfig: string, folder: string): Promise<readonly Printed[]> => {
+async function runAll(
+  commands: readonly (readonly string[])[],
+  kubeconfig: string,
+  folder: string,
+): Promise<readonly Printed[]> {
   const child = fork(join(import.meta.dirname, 'testing', 'run-commands.ts'), {
     env: { ...process.env, KUBECONFIG: kubeconfig, HOME: folder },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -186,18 +227,21 @@ const runAll = async (commands: readonly (readonly string[])[], kubeconfig: stri
   await once(child, 'close');
   assert.equal(all.length, commands.length, `after ${commands[all.length - 1]?.join(' ')}: ${err}`);
   return all;
-};
+}
 
-const inFolder = (args: readonly string[], folder: string): readonly string[] =>
-  args.map(arg => arg.replace('FOLDER', folder).replace('IMPORTED', join(folder, 'imported.json')));
+function inFolder(args: readonly string[], folder: string): readonly string[] {
+  return args.map(arg =>
+    arg.replace('FOLDER', folder).replace('IMPORTED', join(folder, 'imported.json')),
+  );
+}
 
 type Tls = { readonly cert: string; readonly key: string };
 
 /** Something like an API server in front of the commands. No token goes over plain HTTP. */
-const withServer = async (
+async function withServer(
   listen: (tls: Tls) => Promise<{ readonly url: string; close(): Promise<void> }>,
   work: (kubeconfig: string, folder: string) => Promise<void>,
-): Promise<void> => {
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-others-'));
   const authority = await makeAuthority(systemClock.now());
   const serving = await listen(await makeServing(authority, ['127.0.0.1'], systemClock.now()));
@@ -205,7 +249,13 @@ const withServer = async (
     'current-context': 'c',
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'u', namespace: 'shop' } }],
     clusters: [
-      { name: 'c', cluster: { server: serving.url, 'certificate-authority-data': Buffer.from(authority.cert).toString('base64') } },
+      {
+        name: 'c',
+        cluster: {
+          server: serving.url,
+          'certificate-authority-data': Buffer.from(authority.cert).toString('base64'),
+        },
+      },
     ],
     users: [{ name: 'u', user: { token: 't' } }],
   };
@@ -218,21 +268,36 @@ const withServer = async (
     await serving.close();
     rmSync(folder, { recursive: true });
   }
-};
+}
 
-const withWriting = (writing: Writing, work: (kubeconfig: string, folder: string) => Promise<void>): Promise<void> =>
-  withServer(({ cert, key }) => {
+function withWriting(
+  writing: Writing,
+  work: (kubeconfig: string, folder: string) => Promise<void>,
+): Promise<void> {
+  return withServer(({ cert, key }) => {
     const cluster = createCluster({ clock: systemClock, random: seeded(1) });
     furnish(cluster, writing);
     return serve(cluster, { tokens: { t: administrator }, tls: { certificate: cert, key } });
   }, work);
+}
 
 /** Whatever is asked, it is refused in these words. */
-const refuseAll = async (status: number, tls: Tls): Promise<{ readonly url: string; close(): Promise<void> }> => {
-  const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code: status, reason: marker, message: marker });
+async function refuseAll(
+  status: number,
+  tls: Tls,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const body = JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code: status,
+    reason: marker,
+    message: marker,
+  });
   const server = createServer(
     tls,
-    (_incoming, outgoing) => void outgoing.writeHead(status, { 'content-type': 'application/json' }).end(body),
+    (_incoming, outgoing) =>
+      void outgoing.writeHead(status, { 'content-type': 'application/json' }).end(body),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -244,20 +309,27 @@ const refuseAll = async (status: number, tls: Tls): Promise<{ readonly url: stri
       server.close();
     },
   };
-};
+}
 
 /** As it begins where it is shown. */
 const begins = '^[]0;owned^G^[[2J\\nFORGED row';
 
-const isObeyedByNone = (all: readonly Printed[]): void => {
+function isObeyedByNone(all: readonly Printed[]): void {
   for (const { args, out, err } of all) {
     const told = `${out}${err}`;
     const title = JSON.stringify(args);
-    assert.equal(raw.exec(told.replaceAll('\n', ''))?.[0], undefined, `${title}: ${JSON.stringify(told.slice(0, 2000))}`);
-    assert.ok(!told.split('\n').some(line => line.trimStart().startsWith(forged)), `${title}: ${told}`);
+    assert.equal(
+      raw.exec(told.replaceAll('\n', ''))?.[0],
+      undefined,
+      `${title}: ${JSON.stringify(told.slice(0, 2000))}`,
+    );
+    assert.ok(
+      !told.split('\n').some(line => line.trimStart().startsWith(forged)),
+      `${title}: ${told}`,
+    );
     assert.doesNotMatch(err, /^\s+at /m, title);
   }
-};
+}
 
 for (const writing of writings)
   describe(`no command obeys what stands in ${writing.title}`, { timeout: 300_000 }, () => {
@@ -275,9 +347,17 @@ for (const writing of writings)
 
     test('documents for programs have it in escapes, and are the same values', () =>
       withWriting(writing, async (kubeconfig, folder) => {
-        for (const { args, out, err } of await runAll([...machineCommands, ...jsonCommands], kubeconfig, folder)) {
+        for (const { args, out, err } of await runAll(
+          [...machineCommands, ...jsonCommands],
+          kubeconfig,
+          folder,
+        )) {
           const title = JSON.stringify(args);
-          assert.equal(raw.exec(`${out}${err}`.replaceAll('\n', ''))?.[0], undefined, `${title}: ${JSON.stringify(out.slice(0, 2000))}`);
+          assert.equal(
+            raw.exec(`${out}${err}`.replaceAll('\n', ''))?.[0],
+            undefined,
+            `${title}: ${JSON.stringify(out.slice(0, 2000))}`,
+          );
           assert.notEqual(out, '', `${title}: ${err}`);
           const [first] = args.includes('yaml') ? parseAllDocuments(out) : [];
           assert.deepEqual(first?.errors ?? [], [], title);
@@ -294,7 +374,9 @@ describe('no command obeys what stands in an error of the API server', { timeout
       withServer(
         tls => refuseAll(status, tls),
         async (kubeconfig, folder) => {
-          const commands = [...textCommands, ...machineCommands].map(args => inFolder(args, folder));
+          const commands = [...textCommands, ...machineCommands].map(args =>
+            inFolder(args, folder),
+          );
           const all = await runAll(commands, kubeconfig, folder);
           isObeyedByNone(all);
           const telling = all.filter(({ err }) => err.includes(begins));
@@ -305,11 +387,22 @@ describe('no command obeys what stands in an error of the API server', { timeout
 
 test('drydock status shows the MachineMaintenances of other namespaces only when asked', () =>
   withWriting(
-    { title: '', text: (path, choices) => choices[0] ?? (path === 'spec.machineRef.name' ? 'of-a-tenant' : 'text') },
+    {
+      title: '',
+      text: (path, choices) =>
+        choices[0] ?? (path === 'spec.machineRef.name' ? 'of-a-tenant' : 'text'),
+    },
     async (kubeconfig, folder) => {
-      const [plain, all, own] = await runAll([['status'], ['status', '-A'], ['status', '-n', marker]], kubeconfig, folder);
+      const [plain, all, own] = await runAll(
+        [['status'], ['status', '-A'], ['status', '-n', marker]],
+        kubeconfig,
+        folder,
+      );
       assert.equal(plain?.out.match(/^of-a-tenant +/gm)?.length, 1);
-      assert.match(plain?.err ?? '', /^1 object of other namespaces not shown; --all-namespaces shows them$/m);
+      assert.match(
+        plain?.err ?? '',
+        /^1 object of other namespaces not shown; --all-namespaces shows them$/m,
+      );
       assert.equal(all?.out.match(/^of-a-tenant +/gm)?.length, 2);
       assert.equal(all?.err, '');
       assert.equal(own?.out.match(/^of-a-tenant +/gm)?.length, 1);
@@ -322,7 +415,9 @@ test('only one file writes to the streams of the process', () => {
     name => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.startsWith('testing'),
   );
   const writing = files.filter(name =>
-    /std(out|err)\b[^\n]*\.write\b|\bstd(out|err)\.write|\} = process\b|console\./.test(readFileSync(join(root, name), 'utf8')),
+    /std(out|err)\b[^\n]*\.write\b|\bstd(out|err)\.write|\} = process\b|console\./.test(
+      readFileSync(join(root, name), 'utf8'),
+    ),
   );
   assert.deepEqual(writing, [join('shared', 'output.ts')]);
 });

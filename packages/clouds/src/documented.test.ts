@@ -12,13 +12,19 @@ import { signalPresets } from './presets.ts';
 import { eventsOfNode } from './signals.ts';
 
 const text = readFileSync(new URL('../../../docs/machine-events.md', import.meta.url), 'utf8');
-const blocks = (language: string): readonly string[] =>
-  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => block);
+function blocks(language: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, block = '']) => block,
+  );
+}
 /** Rows of all tables, by their first cell. */
-const rows = new Map([...text.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, first = '', rest = '']) => [first, rest]));
+const rows = new Map(
+  [...text.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, first = '', rest = '']) => [first, rest]),
+);
 
 test('every word of the code is in the document', () => {
-  for (const word of [...eventKinds, ...eventStates, ...troubleReasons, ...ec2Codes]) assert.ok(text.includes(`\`${word}\``), word);
+  for (const word of [...eventKinds, ...eventStates, ...troubleReasons, ...ec2Codes])
+    assert.ok(text.includes(`\`${word}\``), word);
 });
 
 test('the table of EC2`s codes says what the code does', () => {
@@ -31,7 +37,9 @@ test('the table of EC2`s codes says what the code does', () => {
 
 test('the policy asks for the one right, and is JSON', () => {
   const [policy = ''] = blocks('json');
-  const { Statement } = JSON.parse(policy) as { readonly Statement: readonly { readonly Action: string }[] };
+  const { Statement } = JSON.parse(policy) as {
+    readonly Statement: readonly { readonly Action: string }[];
+  };
   assert.deepEqual(
     Statement.map(({ Action }) => Action),
     ['ec2:DescribeInstanceStatus'],
@@ -43,7 +51,10 @@ test('the rules that are shown are rules', () => {
   const node = {
     name: 'n1',
     labels: { 'example.com/window': '1893456000' },
-    annotations: { 'example.com/from': '2030-01-01T00:00:00Z', 'example.com/by': '2029-12-31T00:00:00Z' },
+    annotations: {
+      'example.com/from': '2030-01-01T00:00:00Z',
+      'example.com/by': '2029-12-31T00:00:00Z',
+    },
     taints: [{ key: 'example.com/rack-work', value: 'tonight', effect: 'NoSchedule' }],
     conditions: [{ type: 'KernelDeadlock', status: 'True', reason: '', message: '' }],
   };
@@ -62,7 +73,14 @@ test('every preset and every signal of it is in the table', () => {
   for (const [name, rules] of Object.entries(signalPresets)) {
     assert.ok(rows.has(`\`${name}\``), name);
     for (const rule of rules as readonly Signal[]) {
-      const word = 'condition' in rule ? rule.condition.type : 'taint' in rule ? rule.taint.key : 'label' in rule ? rule.label.key : '';
+      const word =
+        'condition' in rule
+          ? rule.condition.type
+          : 'taint' in rule
+            ? rule.taint.key
+            : 'label' in rule
+              ? rule.label.key
+              : '';
       const short = word.replace('aws-node-termination-handler/', '');
       assert.ok(short !== '' && text.includes(short), `${name}: ${word}`);
       assert.ok(text.includes(`\`${rule.kind}\``));
@@ -72,7 +90,10 @@ test('every preset and every signal of it is in the table', () => {
 
 test('the example of a CloudEvent is one', () => {
   const body = /-d '(\{.*?\n\})'/s.exec(text)?.[1] ?? '';
-  const answer = readCloudEvents({ headers: { 'content-type': 'application/cloudevents+json' }, body });
+  const answer = readCloudEvents({
+    headers: { 'content-type': 'application/cloudevents+json' },
+    body,
+  });
   assert.ok(!('refused' in answer), 'refused' in answer ? answer.refused : '');
   assert.deepEqual(
     answer.events.map(({ id, kind, instance }) => [id, kind, instance]),

@@ -3,19 +3,25 @@ import type { PresetName, Signal } from '@drydock/core/machine';
 
 /** Rules for signals that other programs put on nodes, by the name of the preset. */
 
-const problem = (type: string): Signal => ({ condition: { type, status: 'True' }, kind: 'maintenance' });
+function problem(type: string): Signal {
+  return { condition: { type, status: 'True' }, kind: 'maintenance' };
+}
 
-const tainted = (key: string, kind: EventKind, description: string): Signal => ({ taint: { key }, kind, description });
+function tainted(key: string, kind: EventKind, description: string): Signal {
+  return { taint: { key }, kind, description };
+}
 
 /**
  * Returns a signal of a condition of AKS: its message begins with the kind of event, and contains
  * its time (Azure/AKS, node problem detector).
  */
-const aksScheduled = (word: string, kind: EventKind): Signal => ({
-  condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
-  kind,
-  notBeforeInMessage: true,
-});
+function aksScheduled(word: string, kind: EventKind): Signal {
+  return {
+    condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
+    kind,
+    notBeforeInMessage: true,
+  };
+}
 
 export const signalPresets = {
   /**
@@ -31,7 +37,11 @@ export const signalPresets = {
   ],
   /** Source: GKE, "Manage disruption to GKE nodes that don't live migrate". */
   gke: [
-    tainted('cloud.google.com/impending-node-termination', 'termination', 'GKE is about to terminate this node'),
+    tainted(
+      'cloud.google.com/impending-node-termination',
+      'termination',
+      'GKE is about to terminate this node',
+    ),
     {
       label: { key: 'cloud.google.com/active-node-maintenance', value: 'ONGOING' },
       kind: 'maintenance',
@@ -53,18 +63,42 @@ export const signalPresets = {
     aksScheduled('Redeploy', 'redeploy'),
     aksScheduled('Reboot', 'reboot'),
     aksScheduled('Freeze', 'freeze'),
-    { condition: { type: 'PreemptionScheduled', status: 'True' }, kind: 'preemption', notBeforeInMessage: true },
-    { condition: { type: 'VMEventScheduled', status: 'True' }, kind: 'maintenance', notBeforeInMessage: true },
+    {
+      condition: { type: 'PreemptionScheduled', status: 'True' },
+      kind: 'preemption',
+      notBeforeInMessage: true,
+    },
+    {
+      condition: { type: 'VMEventScheduled', status: 'True' },
+      kind: 'maintenance',
+      notBeforeInMessage: true,
+    },
   ],
   /**
    * Taints of aws/aws-node-termination-handler with taintNode. Their value is the event; they
    * contain no time.
    */
   'aws-node-termination-handler': [
-    tainted('aws-node-termination-handler/spot-itn', 'preemption', 'AWS takes this Spot instance back'),
-    tainted('aws-node-termination-handler/scheduled-maintenance', 'maintenance', 'AWS has scheduled maintenance for this instance'),
-    tainted('aws-node-termination-handler/asg-lifecycle-termination', 'termination', 'the Auto Scaling group terminates this instance'),
-    tainted('aws-node-termination-handler/rebalance-recommendation', 'rebalance', 'AWS may take this Spot instance back soon'),
+    tainted(
+      'aws-node-termination-handler/spot-itn',
+      'preemption',
+      'AWS takes this Spot instance back',
+    ),
+    tainted(
+      'aws-node-termination-handler/scheduled-maintenance',
+      'maintenance',
+      'AWS has scheduled maintenance for this instance',
+    ),
+    tainted(
+      'aws-node-termination-handler/asg-lifecycle-termination',
+      'termination',
+      'the Auto Scaling group terminates this instance',
+    ),
+    tainted(
+      'aws-node-termination-handler/rebalance-recommendation',
+      'rebalance',
+      'AWS may take this Spot instance back soon',
+    ),
   ],
   /**
    * Taints of Karpenter from 1.0, and before. Karpenter drains these nodes itself: the preset is

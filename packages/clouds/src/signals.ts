@@ -15,39 +15,65 @@ export type SignalNode = Pick<Node, 'name' | 'labels' | 'annotations' | 'taints'
  */
 type ParsedSignal = { readonly id: string; readonly code: string; readonly says?: string };
 
-const fits = (mark: Mark, value: string | undefined): boolean => value !== undefined && (mark.value === undefined || mark.value === value);
+function fits(mark: Mark, value: string | undefined): boolean {
+  return value !== undefined && (mark.value === undefined || mark.value === value);
+}
 
-const findMark = (what: string, mark: Mark, values: Readonly<Record<string, string>>): ParsedSignal | undefined =>
-  fits(mark, Object.hasOwn(values, mark.key) ? values[mark.key] : undefined) ? { id: `${what}/${mark.key}`, code: mark.key } : undefined;
+function findMark(
+  what: string,
+  mark: Mark,
+  values: Readonly<Record<string, string>>,
+): ParsedSignal | undefined {
+  return fits(mark, Object.hasOwn(values, mark.key) ? values[mark.key] : undefined)
+    ? { id: `${what}/${mark.key}`, code: mark.key }
+    : undefined;
+}
 
-const find = (signal: Signal, node: SignalNode): ParsedSignal | undefined => {
+function find(signal: Signal, node: SignalNode): ParsedSignal | undefined {
   if ('condition' in signal) {
     const { type, status, messageContains = '' } = signal.condition;
-    const there = node.conditions.find(condition => condition.type === type && condition.status === status);
-    if (there === undefined || !there.message.toLowerCase().includes(messageContains.toLowerCase())) return undefined;
+    const there = node.conditions.find(
+      condition => condition.type === type && condition.status === status,
+    );
+    if (there === undefined || !there.message.toLowerCase().includes(messageContains.toLowerCase()))
+      return undefined;
     return { id: `condition/${type}`, code: type, says: there.message };
   }
   if ('taint' in signal) {
     const { taint } = signal;
     const is = ({ key, value = '', effect }: Taint): boolean =>
-      key === taint.key && fits(taint, value) && (taint.effect === undefined || taint.effect === effect);
+      key === taint.key &&
+      fits(taint, value) &&
+      (taint.effect === undefined || taint.effect === effect);
     return node.taints.some(is) ? { id: `taint/${taint.key}`, code: taint.key } : undefined;
   }
   if ('annotation' in signal) return findMark('annotation', signal.annotation, node.annotations);
   return findMark('label', signal.label, node.labels);
-};
+}
 
-const timesOf = (rule: Signal, node: SignalNode, says: string) => {
+function timesOf(rule: Signal, node: SignalNode, says: string) {
   const annotated = (key: string | undefined): Temporal.Instant | undefined =>
     key === undefined ? undefined : readTime(own(node.annotations, key));
-  const labelled = rule.notBeforeLabel === undefined ? undefined : readEpochSeconds(own(node.labels, rule.notBeforeLabel) ?? '');
-  const notBefore = annotated(rule.notBeforeAnnotation) ?? labelled ?? (rule.notBeforeInMessage === true ? findTime(says) : undefined);
+  const labelled =
+    rule.notBeforeLabel === undefined
+      ? undefined
+      : readEpochSeconds(own(node.labels, rule.notBeforeLabel) ?? '');
+  const notBefore =
+    annotated(rule.notBeforeAnnotation) ??
+    labelled ??
+    (rule.notBeforeInMessage === true ? findTime(says) : undefined);
   return { notBefore, deadline: annotated(rule.deadlineAnnotation) ?? notBefore };
-};
+}
 
-const eventOf = (rule: Signal, { id, code, says = '' }: ParsedSignal, node: SignalNode, source: string): MachineEvent => {
+function eventOf(
+  rule: Signal,
+  { id, code, says = '' }: ParsedSignal,
+  node: SignalNode,
+  source: string,
+): MachineEvent {
   const { notBefore, deadline } = timesOf(rule, node, says);
-  const state: EventState = rule.state ?? (notBefore === undefined && deadline === undefined ? 'Active' : 'Scheduled');
+  const state: EventState =
+    rule.state ?? (notBefore === undefined && deadline === undefined ? 'Active' : 'Scheduled');
   return {
     provider: 'node',
     id,
@@ -58,10 +84,11 @@ const eventOf = (rule: Signal, { id, code, says = '' }: ParsedSignal, node: Sign
     ...(notBefore !== undefined && { notBefore }),
     ...(deadline !== undefined && { deadline }),
     state,
-    description: rule.description ?? (says === '' ? `the node has the ${id.replace('/', ' ')}` : says),
+    description:
+      rule.description ?? (says === '' ? `the node has the ${id.replace('/', ' ')}` : says),
     source,
   };
-};
+}
 
 /**
  * Returns the events that a Node's conditions, taints, labels and annotations stand for, in the
@@ -70,11 +97,16 @@ const eventOf = (rule: Signal, { id, code, says = '' }: ParsedSignal, node: Sign
  * Completed. `instance` is that of the providerID, or the node's name where it has none. An
  * unreadable time counts as none.
  */
-export const eventsOfNode = (node: SignalNode, rules: readonly Signal[], source: string): readonly MachineEvent[] => {
+export function eventsOfNode(
+  node: SignalNode,
+  rules: readonly Signal[],
+  source: string,
+): readonly MachineEvent[] {
   const events = new Map<string, MachineEvent>();
   for (const rule of rules) {
     const found = find(rule, node);
-    if (found !== undefined && !events.has(found.id)) events.set(found.id, eventOf(rule, found, node, source));
+    if (found !== undefined && !events.has(found.id))
+      events.set(found.id, eventOf(rule, found, node, source));
   }
   return [...events.values()];
-};
+}

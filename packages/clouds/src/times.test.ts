@@ -22,15 +22,19 @@ const times: readonly (readonly [unknown, string | undefined])[] = [
   [null, undefined],
   [undefined, undefined],
 ];
-for (const [text, time] of times) test(`${JSON.stringify(text)} is ${time}`, () => assert.equal(readCloudTime(text)?.toString(), time));
+for (const [text, time] of times)
+  test(`${JSON.stringify(text)} is ${time}`, () =>
+    assert.equal(readCloudTime(text)?.toString(), time));
 
 test('a time is found within a sentence', () => {
-  const message = 'Preempt Scheduled: Wed, 26 Feb 2025 10:13:13 GMT. DurationInSeconds: -1.  For more information, see a page.';
+  const message =
+    'Preempt Scheduled: Wed, 26 Feb 2025 10:13:13 GMT. DurationInSeconds: -1.  For more information, see a page.';
   assert.equal(String(findTime(message)), '2025-02-26T10:13:13Z');
   assert.equal(findTime('VM has no scheduled event'), undefined);
 });
 
 test('seconds since 1970 are read, and nothing else is taken for them', () => {
   assert.equal(String(readEpochSeconds('1733083178')), '2024-12-01T19:59:38Z');
-  for (const text of ['', '-1', '1.5', '1e9', '999999999999', 'true']) assert.equal(readEpochSeconds(text), undefined, text);
+  for (const text of ['', '-1', '1.5', '1e9', '999999999999', 'true'])
+    assert.equal(readEpochSeconds(text), undefined, text);
 });

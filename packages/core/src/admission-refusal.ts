@@ -29,13 +29,31 @@ type Form = {
  * author can change who it is.
  */
 const forms: readonly Form[] = [
-  { pattern: /^admission webhook "([^"]*)" denied the request(?:: | )()(.*)$/s, kind: 'denied', what: 'webhook' },
-  { pattern: /^ValidatingAdmissionPolicy '([^']*)'(?: with binding '([^']*)')? denied request: (.*)$/s, kind: 'denied', what: 'policy' },
-  { pattern: /^policy '([^']*)' with binding '([^']*)' denied request: (.*)$/s, kind: 'denied', what: 'policy' },
-  { pattern: /^policy "([^"]*)" denied request: ()(.*)$/s, kind: 'denied', what: 'policy' },
-  { pattern: /^failed calling webhook "([^"]*)"(?:: |; )()(.*)$/s, kind: 'broken', what: 'webhook' },
   {
-    pattern: /^admission webhook "([^"]*)" ()((?:attempted to modify the object|does not support dry run).*)$/s,
+    pattern: /^admission webhook "([^"]*)" denied the request(?:: | )()(.*)$/s,
+    kind: 'denied',
+    what: 'webhook',
+  },
+  {
+    pattern:
+      /^ValidatingAdmissionPolicy '([^']*)'(?: with binding '([^']*)')? denied request: (.*)$/s,
+    kind: 'denied',
+    what: 'policy',
+  },
+  {
+    pattern: /^policy '([^']*)' with binding '([^']*)' denied request: (.*)$/s,
+    kind: 'denied',
+    what: 'policy',
+  },
+  { pattern: /^policy "([^"]*)" denied request: ()(.*)$/s, kind: 'denied', what: 'policy' },
+  {
+    pattern: /^failed calling webhook "([^"]*)"(?:: |; )()(.*)$/s,
+    kind: 'broken',
+    what: 'webhook',
+  },
+  {
+    pattern:
+      /^admission webhook "([^"]*)" ()((?:attempted to modify the object|does not support dry run).*)$/s,
     kind: 'broken',
     what: 'webhook',
   },
@@ -46,7 +64,7 @@ const forms: readonly Form[] = [
  */
 const opening = /^(?:Internal error occurred: |[^\s"]+ "[^"]*" is forbidden: )/;
 
-const readAs = ({ pattern, kind, what }: Form, text: string): AdmissionRefusal | undefined => {
+function readAs({ pattern, kind, what }: Form, text: string): AdmissionRefusal | undefined {
   const [, name, binding, said = ''] = pattern.exec(text) ?? [];
   if (name === undefined) return undefined;
   const by = `${what} ${name}${binding === undefined || binding === '' ? '' : ` (binding ${binding})`}`;
@@ -57,17 +75,17 @@ const readAs = ({ pattern, kind, what }: Form, text: string): AdmissionRefusal |
     said,
     message: kind === 'broken' ? `${by} does not answer: ${said}` : text,
   };
-};
+}
 
 /**
  * Reads the API server's message to a call: the admission plugin that refused it; undefined if none
  * did.
  */
-export const admissionRefusal = (message: string): AdmissionRefusal | undefined => {
+export function admissionRefusal(message: string): AdmissionRefusal | undefined {
   const text = message.replace(opening, '');
   for (const form of forms) {
     const read = readAs(form, text);
     if (read !== undefined) return read;
   }
   return undefined;
-};
+}

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { amount, compareVersions, type Json, type JsonObject, mergePatch, readTime, sameJson } from '@drydock/apimachinery';
+import {
+  amount,
+  compareVersions,
+  type Json,
+  type JsonObject,
+  mergePatch,
+  readTime,
+  sameJson,
+} from '@drydock/apimachinery';
 import fc from 'fast-check';
 import { applyMerge } from './testing/apply.ts';
 import { at } from './testing/make.ts';
@@ -8,7 +16,12 @@ import { at } from './testing/make.ts';
 /** The small tools that everything stands on. */
 
 const objects = fc.letrec<{ json: Json; object: JsonObject }>(tie => ({
-  json: fc.oneof({ maxDepth: 3 }, fc.constantFrom<Json>(0, 1, 'a', true, false), fc.array(tie('json'), { maxLength: 2 }), tie('object')),
+  json: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom<Json>(0, 1, 'a', true, false),
+    fc.array(tie('json'), { maxLength: 2 }),
+    tie('object'),
+  ),
   object: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('json'), { maxKeys: 3 }),
 })).object;
 
@@ -22,7 +35,10 @@ test('law: the merge patch of two objects turns the one into the other, and ther
 });
 
 test('a patch removes what is to be null or missing', () => {
-  assert.deepEqual(mergePatch({ a: 1, b: 2, c: 3 }, { a: 1, b: null, c: undefined }), { b: null, c: null });
+  assert.deepEqual(mergePatch({ a: 1, b: 2, c: 3 }, { a: 1, b: null, c: undefined }), {
+    b: null,
+    c: null,
+  });
 });
 
 test('a key without a value is a missing key; arrays are compared one by one, and are no objects', () => {
@@ -37,7 +53,8 @@ test('a key without a value is a missing key; arrays are compared one by one, an
     [[], {}, false],
     [null, {}, false],
   ];
-  for (const [one, other, same] of rows) assert.equal(sameJson(one, other), same, JSON.stringify([one, other]));
+  for (const [one, other, same] of rows)
+    assert.equal(sameJson(one, other), same, JSON.stringify([one, other]));
 });
 
 test('quantities are numbers with or without a suffix', () => {
@@ -60,7 +77,10 @@ test('quantities are numbers with or without a suffix', () => {
 
 test('resourceVersions are compared as numbers of any length; what is none tells nothing', () => {
   const order = (one: string, other: string) => Math.sign(compareVersions(one, other));
-  assert.deepEqual([order('9', '10'), order('10', '9'), order('10', '10'), order('10', '11'), order('11', '10')], [-1, 1, 0, -1, 1]);
+  assert.deepEqual(
+    [order('9', '10'), order('10', '9'), order('10', '10'), order('10', '11'), order('11', '10')],
+    [-1, 1, 0, -1, 1],
+  );
   assert.deepEqual([order('x', '1'), order('1', 'x'), order('', '')], [0, 0, 0]);
   assert.equal(order('99999999999999999999998', '99999999999999999999999'), -1);
 });

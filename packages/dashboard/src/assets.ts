@@ -14,10 +14,18 @@ const files = {
 } as const;
 
 /** Reads all files, so that a missing one shows at the start. */
-export const readAssets = (): ReadonlyMap<string, Asset> =>
-  new Map(
+export function readAssets(): ReadonlyMap<string, Asset> {
+  return new Map(
     Object.entries(files).map(([path, [file, type]]) => {
       const body = readShipped(`packages/dashboard/assets/${file}`);
-      return [path, { type, body, tag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 20)}"` }];
+      return [
+        path,
+        {
+          type,
+          body,
+          tag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 20)}"`,
+        },
+      ];
     }),
   );
+}

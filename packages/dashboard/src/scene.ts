@@ -1,5 +1,11 @@
 import type { MachineView, WindowView } from './scene/machines.ts';
-import type { BudgetView, NodeSummary, PodCountsView, PodView, WorkloadView } from './scene/nodes.ts';
+import type {
+  BudgetView,
+  NodeSummary,
+  PodCountsView,
+  PodView,
+  WorkloadView,
+} from './scene/nodes.ts';
 import type { PlanSummary } from './scene/plans.ts';
 
 export type * from './scene/machines.ts';

@@ -16,13 +16,18 @@ const silenceMs = 40_000;
 const firstPauseMs = 400;
 const maxPauseMs = 8000;
 
-type SceneUpdates = { readonly replace: (scene: Scene) => void; readonly apply: (delta: Delta) => void };
+type SceneUpdates = {
+  readonly replace: (scene: Scene) => void;
+  readonly apply: (delta: Delta) => void;
+};
 
-const pause = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds));
+function pause(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds));
+}
 
 /** Resolves when the user opens a link with another token in this page. */
-const nextToken = (): Promise<void> =>
-  new Promise(resolve => {
+function nextToken(): Promise<void> {
+  return new Promise(resolve => {
     const before = token.peek();
     const stop = token.subscribe(now => {
       if (now === before) return;
@@ -30,6 +35,7 @@ const nextToken = (): Promise<void> =>
       resolve();
     });
   });
+}
 
 /** Aborts after too long a silence. */
 class IdleTimeout {
@@ -42,7 +48,10 @@ class IdleTimeout {
 
   heard(): void {
     this.end();
-    this.#timer = setTimeout(() => this.#controller.abort(new Error('the server stopped responding')), silenceMs);
+    this.#timer = setTimeout(
+      () => this.#controller.abort(new Error('the server stopped responding')),
+      silenceMs,
+    );
   }
 
   end(): void {
@@ -63,7 +72,9 @@ export class Follower {
 
   async run(): Promise<never> {
     for (;;) {
-      const why = await this.#follow().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+      const why = await this.#follow().catch((error: unknown) =>
+        error instanceof Error ? error.message : String(error),
+      );
       if (this.state.value.kind === 'locked') await nextToken();
       else await this.#wait(why ?? 'the server closed the connection');
     }
@@ -82,7 +93,11 @@ export class Follower {
     patience.heard();
     try {
       const last = this.#lastId === '' ? {} : { 'last-event-id': this.#lastId };
-      const response = await fetch('/api/stream', { headers: { ...credentials(), ...last }, cache: 'no-store', signal: patience.signal });
+      const response = await fetch('/api/stream', {
+        headers: { ...credentials(), ...last },
+        cache: 'no-store',
+        signal: patience.signal,
+      });
       if (response.status === 401) {
         this.state.value = { kind: 'locked' };
         return undefined;

@@ -8,36 +8,50 @@ import { condensed, search, store } from './page.ts';
 export const view = signal<FleetView>(readView(location.hash.slice(1)));
 
 /** Follows the address, which the browser's own buttons change too. */
-export const followAddress = (): void =>
+export function followAddress(): void {
   window.addEventListener('hashchange', () => {
     const fragment = location.hash.slice(1);
     if (fragment === '' || isView(fragment)) view.value = readView(fragment);
   });
+}
 
-const show = (next: FleetView): void => {
+function show(next: FleetView): void {
   view.value = next;
   const fragment = viewText(next);
   history.pushState(undefined, '', fragment === '' ? location.pathname : `#${fragment}`);
-};
+}
 
 /** Shows all groups, in this form. */
-export const look = ({ asCells, grouping }: FleetView): void => show({ asCells, grouping });
+export function look({ asCells, grouping }: FleetView): void {
+  show({ asCells, grouping });
+}
 
 /** Shows a single group. */
-export const zoomInto = (zoom: string): void => show({ ...view.value, zoom });
+export function zoomInto(zoom: string): void {
+  show({ ...view.value, zoom });
+}
 
 /** Whether nodes are drawn as cells rather than as boxes with their pods. */
 export const asCells = computed(() => condensed.value || view.value.asCells);
 
 const awaited = computed(
-  () => new Set(store.machines.value.flatMap(({ node, waitingFor }) => (node !== undefined && waitingFor !== undefined ? [node] : []))),
+  () =>
+    new Set(
+      store.machines.value.flatMap(({ node, waitingFor }) =>
+        node !== undefined && waitingFor !== undefined ? [node] : [],
+      ),
+    ),
 );
 
 const last: { groups: readonly CellGroup[] } = { groups: [] };
 
 const groups = computed((): readonly CellGroup[] => {
   const { grouping } = view.value;
-  last.groups = groupsOf(store.nodes.value, { grouping, awaited: awaited.value, search: search.value }, last.groups);
+  last.groups = groupsOf(
+    store.nodes.value,
+    { grouping, awaited: awaited.value, search: search.value },
+    last.groups,
+  );
   return last.groups;
 });
 

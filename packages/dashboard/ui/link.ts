@@ -12,19 +12,21 @@ const place = 'drydock-token';
 export const token = signal(sessionStorage.getItem(place) ?? '');
 
 /** Stores a token from the fragment; a fragment with a name in it is a view. */
-const take = (): void => {
+function take(): void {
   const given = location.hash.slice(1);
   if (given === '' || isView(given)) return;
   sessionStorage.setItem(place, given);
   history.replaceState(undefined, '', location.pathname);
   token.value = given;
-};
+}
 
 /** Takes the token of this address, and of every link that is opened in this page. */
-export const takeToken = (): void => {
+export function takeToken(): void {
   take();
   window.addEventListener('hashchange', take);
-};
+}
 
 /** Returns the headers with the credentials. */
-export const credentials = (): Readonly<Record<string, string>> => (token.value === '' ? {} : { authorization: `Bearer ${token.value}` });
+export function credentials(): Readonly<Record<string, string>> {
+  return token.value === '' ? {} : { authorization: `Bearer ${token.value}` };
+}

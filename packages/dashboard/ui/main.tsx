@@ -5,21 +5,22 @@ import { followNodePods } from './node-pods.ts';
 import { asking, close, follower, narrow, now, selected } from './page.ts';
 import { App } from './parts/app.tsx';
 
-const watchWidth = (): void => {
+function watchWidth(): void {
   const query = matchMedia('(max-width: 760px)');
   const read = (): void => {
     narrow.value = query.matches;
   };
   query.addEventListener('change', read);
   read();
-};
+}
 
-const watchEscape = (): void =>
+function watchEscape(): void {
   window.addEventListener('keydown', ({ key }) => {
     if (key !== 'Escape' || asking.value !== undefined) return;
     if (selected.value !== undefined) close();
     else if (view.value.zoom !== undefined) look(view.value);
   });
+}
 
 takeToken();
 followAddress();

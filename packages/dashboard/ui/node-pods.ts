@@ -6,7 +6,7 @@ import { condensed, selected, store } from './page.ts';
 const pauseMs = 1000;
 
 /** Requests the pods of the open node where pods are counted: now, and after every change. */
-export const followNodePods = (): void => {
+export function followNodePods(): void {
   let asked: string | undefined;
   let timer = 0;
   let next = 0;
@@ -32,4 +32,4 @@ export const followNodePods = (): void => {
     if (isNew) void ask(node);
     else timer = setTimeout(() => void ask(node), Math.max(0, next - Date.now()));
   });
-};
+}

@@ -14,17 +14,24 @@ import { credentials } from './link.ts';
 /** Result of an order, with a message for users. */
 export type OrderResult = { readonly done: boolean; readonly message: string };
 
-const messageIn = (body: unknown): string => {
+function messageIn(body: unknown): string {
   const message = (body as { readonly message?: unknown } | null)?.message;
   return typeof message === 'string' ? message : 'the server gave no reason';
-};
+}
 
-const unreachable = (error: unknown): string =>
-  `failed to reach the dashboard's server: ${error instanceof Error ? error.message : String(error)}`;
+function unreachable(error: unknown): string {
+  return `failed to reach the dashboard's server: ${error instanceof Error ? error.message : String(error)}`;
+}
 
-type Order = MaintainOrder | ReleaseOrder | ApprovalOrder | PlanOrder | PlanApprovalOrder | HostOrder;
+type Order =
+  | MaintainOrder
+  | ReleaseOrder
+  | ApprovalOrder
+  | PlanOrder
+  | PlanApprovalOrder
+  | HostOrder;
 
-const send = async (path: string, order: Order): Promise<OrderResult> => {
+async function send(path: string, order: Order): Promise<OrderResult> {
   try {
     const headers = { ...credentials(), 'content-type': 'application/json' };
     const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(order) });
@@ -32,25 +39,44 @@ const send = async (path: string, order: Order): Promise<OrderResult> => {
   } catch (error) {
     return { done: false, message: unreachable(error) };
   }
-};
+}
 
-export const maintain = (order: MaintainOrder): Promise<OrderResult> => send('/api/maintain', order);
+export function maintain(order: MaintainOrder): Promise<OrderResult> {
+  return send('/api/maintain', order);
+}
 
-export const release = ({ store, namespace, name }: ReleaseOrder): Promise<OrderResult> =>
-  send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
+export function release({ store, namespace, name }: ReleaseOrder): Promise<OrderResult> {
+  return send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
+}
 
-export const approve = ({ key }: ApprovalOrder): Promise<OrderResult> => send('/api/approve', { key });
+export function approve({ key }: ApprovalOrder): Promise<OrderResult> {
+  return send('/api/approve', { key });
+}
 
-export const steerPlan = (order: PlanOrder): Promise<OrderResult> => send('/api/steer-plan', order);
+export function steerPlan(order: PlanOrder): Promise<OrderResult> {
+  return send('/api/steer-plan', order);
+}
 
-export const approvePlan = (order: PlanApprovalOrder): Promise<OrderResult> => send('/api/approve-plan', order);
+export function approvePlan(order: PlanApprovalOrder): Promise<OrderResult> {
+  return send('/api/approve-plan', order);
+}
 
 /** Has a simulated cloud announce an event. */
-export const announce = (order: HostOrder): Promise<OrderResult> => send('/api/announce', order);
+export function announce(order: HostOrder): Promise<OrderResult> {
+  return send('/api/announce', order);
+}
 
 /** Returns the preview of a drain, or a string with the error. */
-export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<DrainPreview | string> => {
-  const query = new URLSearchParams({ node, force: String(force), deleteEmptyDirData: String(deleteEmptyDirData) });
+export async function outlook({
+  node,
+  force,
+  deleteEmptyDirData,
+}: Omit<MaintainOrder, 'reason'>): Promise<DrainPreview | string> {
+  const query = new URLSearchParams({
+    node,
+    force: String(force),
+    deleteEmptyDirData: String(deleteEmptyDirData),
+  });
   try {
     const response = await fetch(`/api/outlook?${query}`, { headers: credentials() });
     const body: unknown = await response.json();
@@ -58,18 +84,20 @@ export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<Maintain
   } catch (error) {
     return unreachable(error);
   }
-};
+}
 
 /**
  * Returns the pods of a node; undefined when the server cannot be reached, and the request is to be
  * retried.
  */
-export const podsOf = async (node: string): Promise<readonly PodView[] | undefined> => {
+export async function podsOf(node: string): Promise<readonly PodView[] | undefined> {
   try {
-    const response = await fetch(`/api/pods?${new URLSearchParams({ node })}`, { headers: credentials() });
+    const response = await fetch(`/api/pods?${new URLSearchParams({ node })}`, {
+      headers: credentials(),
+    });
     return response.ok ? ((await response.json()) as NodePods).pods : undefined;
   } catch {
     // The page already shows the lost connection.
     return undefined;
   }
-};
+}

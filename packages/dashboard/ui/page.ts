@@ -8,7 +8,10 @@ import { expectMove } from './pod-animation.ts';
 /** State of this page. */
 
 export const store = new DashboardStore(Date.now, expectMove);
-export const follower = new Follower({ replace: scene => store.replace(scene), apply: delta => store.apply(delta) });
+export const follower = new Follower({
+  replace: scene => store.replace(scene),
+  apply: delta => store.apply(delta),
+});
 
 /** Node whose details are open. */
 export const selected = signal<string | undefined>(undefined);
@@ -18,7 +21,11 @@ export type OpenDialog =
   | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
   | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView }
   | { readonly kind: 'resume-plan'; readonly plan: PlanSummary }
-  | { readonly kind: 'approve-plan'; readonly plan: PlanSummary; readonly approval: PlanApprovalView };
+  | {
+      readonly kind: 'approve-plan';
+      readonly plan: PlanSummary;
+      readonly approval: PlanApprovalView;
+    };
 
 /** Open dialog. */
 export const asking = signal<OpenDialog | undefined>(undefined);
@@ -43,23 +50,25 @@ export const mayAct = computed(() => store.facts.value?.access === 'link');
 const noticeMs = 8000;
 const hiding = { timer: 0 };
 
-export const say = (said: OrderResult): void => {
+export function say(said: OrderResult): void {
   notice.value = said;
   clearTimeout(hiding.timer);
   hiding.timer = setTimeout(() => {
     notice.value = undefined;
   }, noticeMs);
-};
+}
 
-const idOf = (node: string): string => `node-${node}`;
+function idOf(node: string): string {
+  return `node-${node}`;
+}
 
-export const open = (node: string): void => {
+export function open(node: string): void {
   selected.value = node;
-};
+}
 
 /** Closes the details, and returns the focus to their node. */
-export const close = (): void => {
+export function close(): void {
   const { value } = selected;
   selected.value = undefined;
   if (value !== undefined) document.getElementById(idOf(value))?.focus();
-};
+}

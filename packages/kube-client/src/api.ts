@@ -1,8 +1,8 @@
 import type { KubeEvent } from '@drydock/apimachinery';
 
 /**
- * Interfaces of an API server and of what stands around it. The client, the simulated API server and
- * tests implement them.
+ * Interfaces of an API server and of what stands around it. The client, the simulated API server
+ * and tests implement them.
  */
 
 /** A call to an API server. The body is JSON by the time it is sent. */
@@ -46,7 +46,11 @@ export interface Api {
 }
 
 /** Fields that every watched object has after projection. */
-export type CachedObject = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
+export type CachedObject = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+};
 
 /** A change of one object in a watched collection. */
 export type Change<T> =
@@ -93,7 +97,11 @@ export interface WatchHandler<T> {
    * Receives a failure to read the collection; it is retried after `retryInMs`. `status` is the
    * HTTP status if there was one.
    */
-  failing?(problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void;
+  failing?(problem: {
+    readonly message: string;
+    readonly status?: number;
+    readonly retryInMs: number;
+  }): void;
 }
 
 /** A source of watches. */

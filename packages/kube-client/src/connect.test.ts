@@ -13,24 +13,28 @@ import { connectionFailure } from './testing/connection-failure.ts';
 import { type FaultResponder, FaultServer, json } from './testing/fault-server.ts';
 
 const tls = { ...serverPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
 const authority = `certificate-authority-data: ${base64(testAuthority)}`;
 const get = { method: 'GET', path: '/api' } as const;
 
 /** The common name of the client's certificate, as the test server sees it. */
-const peers = (): { readonly names: string[]; readonly response: FaultResponder } => {
+function peers(): { readonly names: string[]; readonly response: FaultResponder } {
   const names: string[] = [];
   return {
     names,
     response: (_, incoming) => {
-      const subject = (incoming.socket as TLSSocket).getPeerCertificate().subject as { readonly CN?: string } | undefined;
+      const subject = (incoming.socket as TLSSocket).getPeerCertificate().subject as
+        | { readonly CN?: string }
+        | undefined;
       names.push(subject?.CN ?? 'nobody');
       json(incoming, 200, {});
     },
   };
-};
+}
 
-const workplace = async (response: FaultResponder, secure = true) => {
+async function workplace(response: FaultResponder, secure = true) {
   const server = await FaultServer.start(response, secure ? tls : undefined);
   const home = await mkdtemp(join(tmpdir(), 'drydock-connect-'));
   const clock = new VirtualClock();
@@ -50,7 +54,10 @@ const workplace = async (response: FaultResponder, secure = true) => {
       const entries = `clusters:\n- name: c\n  cluster:\n    server: ${address}\n    ${cluster}\nusers:\n- name: u\n  user: ${user}\n`;
       await writeFile(join(home, 'names'), text);
       await writeFile(join(home, 'config'), entries);
-      const env = { KUBECONFIG: `${join(home, 'names')}:${join(home, 'config')}`, PATH: process.env['PATH'] };
+      const env = {
+        KUBECONFIG: `${join(home, 'names')}:${join(home, 'config')}`,
+        PATH: process.env['PATH'],
+      };
       const connection = await connect({ env, userAgent: 'drydock/test', clock, ...options });
       open.push(connection);
       return connection;
@@ -61,7 +68,7 @@ const workplace = async (response: FaultResponder, secure = true) => {
       await rm(home, { recursive: true });
     },
   };
-};
+}
 
 test('a client certificate from files: one connection for many calls, and a replaced file is used', async () => {
   const { names, response } = peers();
@@ -86,17 +93,28 @@ test('a client certificate from files: one connection for many calls, and a repl
 test('a client certificate in the kubeconfig', async () => {
   const { names, response } = peers();
   await using it = await workplace(response);
-  const connection = await it.connect(`{client-certificate-data: ${base64(clientA.cert)}, client-key-data: ${base64(clientA.key)}}`);
+  const connection = await it.connect(
+    `{client-certificate-data: ${base64(clientA.cert)}, client-key-data: ${base64(clientA.key)}}`,
+  );
   await connection.call(get);
   assert.deepEqual(names, ['client-a']);
 });
 
 test('an authority that did not sign the server is refused, before anything is sent; insecure and server name as the kubeconfig says', async () => {
   await using it = await workplace((_, incoming) => json(incoming, 200, {}));
-  const strict = await it.connect('{token: t}', `certificate-authority-data: ${base64(clientA.cert)}`);
+  const strict = await it.connect(
+    '{token: t}',
+    `certificate-authority-data: ${base64(clientA.cert)}`,
+  );
   const error = await connectionFailure(strict.call({ ...get, method: 'POST' }));
-  assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['tls', false, 0]);
-  const named = await it.connect('{token: t}', `${authority}\n    tls-server-name: kubernetes.test`);
+  assert.deepEqual(
+    [error.reason, error.mayHaveHappened, it.server.requests.length],
+    ['tls', false, 0],
+  );
+  const named = await it.connect(
+    '{token: t}',
+    `${authority}\n    tls-server-name: kubernetes.test`,
+  );
   assert.equal((await named.call(get)).status, 200);
   const misnamed = await it.connect('{token: t}', `${authority}\n    tls-server-name: other.test`);
   assert.equal((await connectionFailure(misnamed.call(get))).reason, 'tls');
@@ -127,11 +145,16 @@ test('a token file is read again when it is due, and at once after 401', async (
 
 test('a password, and acting as somebody else', async () => {
   await using it = await workplace((_, incoming) => json(incoming, 200, {}));
-  const connection = await it.connect('{username: u, password: p, as: jane, as-groups: [x, y], as-user-extra: {Scope: [s]}}');
+  const connection = await it.connect(
+    '{username: u, password: p, as: jane, as-groups: [x, y], as-user-extra: {Scope: [s]}}',
+  );
   await connection.call(get);
   const headers = it.server.requests[0]?.headers ?? {};
   assert.equal(headers.authorization, `Basic ${base64('u:p')}`);
-  assert.deepEqual([headers['impersonate-user'], headers['impersonate-group'], headers['impersonate-extra-scope']], ['jane', 'x, y', 's']);
+  assert.deepEqual(
+    [headers['impersonate-user'], headers['impersonate-group'], headers['impersonate-extra-scope']],
+    ['jane', 'x, y', 's'],
+  );
 });
 
 test('what would let others be this user is not sent to an http:// server, where everybody on the way can read it', async () => {
@@ -148,22 +171,39 @@ test('what would let others be this user is not sent to an http:// server, where
     assert.equal((await connection.call(get)).status, 200);
     assert.equal(it.server.requests.at(-1)?.headers.authorization, undefined, user);
   }
-  assert.equal(it.server.requests[1]?.headers['impersonate-user'], 'jane', 'whom one acts as is no secret');
-  assert.deepEqual(warnings, Array(4).fill("the server is http://: the user's credentials are not sent to it"));
+  assert.equal(
+    it.server.requests[1]?.headers['impersonate-user'],
+    'jane',
+    'whom one acts as is no secret',
+  );
+  assert.deepEqual(
+    warnings,
+    Array(4).fill("the server is http://: the user's credentials are not sent to it"),
+  );
 });
 
-const plugin = async (it: Awaited<ReturnType<typeof workplace>>, body: string): Promise<string> => {
+async function plugin(it: Awaited<ReturnType<typeof workplace>>, body: string): Promise<string> {
   const path = join(it.home, 'login');
-  await writeFile(path, `#!/bin/sh\necho run >> '${it.home}/runs'\nprintf %s "$KUBERNETES_EXEC_INFO" > '${it.home}/info'\n${body}\n`);
+  await writeFile(
+    path,
+    `#!/bin/sh\necho run >> '${it.home}/runs'\nprintf %s "$KUBERNETES_EXEC_INFO" > '${it.home}/info'\n${body}\n`,
+  );
   await chmod(path, 0o755);
   return './login';
-};
-const runs = async (it: Awaited<ReturnType<typeof workplace>>): Promise<number> =>
-  (await readFile(join(it.home, 'runs'), 'utf8')).trim().split('\n').length;
-const credential = (status: unknown): string =>
-  JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status });
-const exec = (command: string, more = ''): string =>
-  `{exec: {apiVersion: client.authentication.k8s.io/v1, command: ${command}, interactiveMode: IfAvailable${more}}}`;
+}
+async function runs(it: Awaited<ReturnType<typeof workplace>>): Promise<number> {
+  return (await readFile(join(it.home, 'runs'), 'utf8')).trim().split('\n').length;
+}
+function credential(status: unknown): string {
+  return JSON.stringify({
+    apiVersion: 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    status,
+  });
+}
+function exec(command: string, more = ''): string {
+  return `{exec: {apiVersion: client.authentication.k8s.io/v1, command: ${command}, interactiveMode: IfAvailable${more}}}`;
+}
 
 test('a credential program runs once for 20 calls, is told about the cluster, and again after a 401', async () => {
   let accepted = 'first';
@@ -180,7 +220,10 @@ test('a credential program runs once for 20 calls, is told about the cluster, an
     `${authority}\n    extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x}}]`,
   );
   const responses = await Promise.all(Array.from({ length: 20 }, () => connection.call(get)));
-  assert.deepEqual([new Set(responses.map(({ status }) => status)), await runs(it)], [new Set([200]), 1]);
+  assert.deepEqual(
+    [new Set(responses.map(({ status }) => status)), await runs(it)],
+    [new Set([200]), 1],
+  );
   const info = JSON.parse(await readFile(join(it.home, 'info'), 'utf8'));
   assert.deepEqual(
     [info.apiVersion, info.spec.interactive, info.spec.cluster.server, info.spec.cluster.config],
@@ -191,7 +234,10 @@ test('a credential program runs once for 20 calls, is told about the cluster, an
   accepted = 'second';
   await it.clock.advance(11_000);
   const after = await Promise.all(Array.from({ length: 20 }, () => connection.call(get)));
-  assert.deepEqual([new Set(after.map(({ status }) => status)), await runs(it)], [new Set([200]), 2]);
+  assert.deepEqual(
+    [new Set(after.map(({ status }) => status)), await runs(it)],
+    [new Set([200]), 2],
+  );
 });
 
 test('a credential program is run again shortly before its credentials expire, and they are used meanwhile', async () => {
@@ -205,14 +251,18 @@ test('a credential program is run again shortly before its credentials expire, a
   assert.equal(await runs(it), 1);
   await it.clock.advance(90_000);
   await connection.call(get);
-  for (let wait = 0; wait < 500 && (await runs(it)) < 2; wait += 1) await new Promise(resolve => setTimeout(resolve, 10));
+  for (let wait = 0; wait < 500 && (await runs(it)) < 2; wait += 1)
+    await new Promise(resolve => setTimeout(resolve, 10));
   assert.equal(await runs(it), 2);
 });
 
 test('a client certificate from a credential program', async () => {
   const { names, response } = peers();
   await using it = await workplace(response);
-  await it.write('out', credential({ clientCertificateData: clientA.cert, clientKeyData: clientA.key }));
+  await it.write(
+    'out',
+    credential({ clientCertificateData: clientA.cert, clientKeyData: clientA.key }),
+  );
   const connection = await it.connect(exec(await plugin(it, `cat '${it.home}/out'`)));
   await connection.call(get);
   assert.deepEqual(names, ['client-a']);
@@ -220,13 +270,23 @@ test('a client certificate from a credential program', async () => {
 
 test('a credential program that fails or is missing: its own words and the hint', async () => {
   await using it = await workplace(() => {});
-  const failing = await it.connect(exec(await plugin(it, 'echo "please log in" >&2; exit 3'), ', installHint: "get it at example.com"'));
+  const failing = await it.connect(
+    exec(
+      await plugin(it, 'echo "please log in" >&2; exit 3'),
+      ', installHint: "get it at example.com"',
+    ),
+  );
   const error = await connectionFailure(failing.call(get));
   assert.equal(error.reason, 'credentials');
-  assert.match(error.message, /login of the kubeconfig gave none: it ended with exit code 3: please log in\nget it at example\.com/);
+  assert.match(
+    error.message,
+    /login of the kubeconfig gave none: it ended with exit code 3: please log in\nget it at example\.com/,
+  );
   const missing = await it.connect(exec('no-such-program-here', ', installHint: "get it"'));
   assert.match((await connectionFailure(missing.call(get))).message, /ENOENT\nget it/);
-  const asking = await it.connect(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Always}}`);
+  const asking = await it.connect(
+    `{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Always}}`,
+  );
   assert.match((await connectionFailure(asking.call(get))).message, /there is no terminal/);
 });
 
@@ -234,17 +294,23 @@ test('what kubectl refuses, and what is not supported, is refused with a reason'
   await using it = await workplace(() => {});
   await assert.rejects(it.connect('{auth-provider: {name: gcp}}'), /uses the auth-provider "gcp"/);
   await assert.rejects(it.connect('{token: t, username: u}'), /both a token and a username/);
-  await assert.rejects(it.connect('{}', `${authority}\n    insecure-skip-tls-verify: true`), /only one is allowed/);
+  await assert.rejects(
+    it.connect('{}', `${authority}\n    insecure-skip-tls-verify: true`),
+    /only one is allowed/,
+  );
   await assert.rejects(
     it.connect('{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}'),
     /only client\.authentication\.k8s\.io\/v1 and v1beta1/,
   );
-  await assert.rejects(it.connect('{}', `${authority}\n    proxy-url: socks5://127.0.0.1:1`), /SOCKS proxies are not supported/);
+  await assert.rejects(
+    it.connect('{}', `${authority}\n    proxy-url: socks5://127.0.0.1:1`),
+    /SOCKS proxies are not supported/,
+  );
   await assert.rejects(it.connect('{client-certificate: x}'), /without a key/);
 });
 
 /** Leads every CONNECT to this port of this machine. */
-const startProxy = async (upstreamPort: number) => {
+async function startProxy(upstreamPort: number) {
   const asked: string[] = [];
   const proxy = createServer().on('connect', (request, socket, head) => {
     asked.push(request.url ?? '');
@@ -258,7 +324,7 @@ const startProxy = async (upstreamPort: number) => {
   await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as AddressInfo;
   return { asked, url: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void proxy.close() };
-};
+}
 
 test('proxy-url: five calls to an https server are one CONNECT and one TLS connection, with the client certificate', async () => {
   const { names, response } = peers();
@@ -267,7 +333,10 @@ test('proxy-url: five calls to an https server are one CONNECT and one TLS conne
   const user = `{client-certificate-data: ${base64(clientA.cert)}, client-key-data: ${base64(clientA.key)}}`;
   const connection = await it.connect(user, `${authority}\n    proxy-url: ${proxy.url}`);
   for (let n = 0; n < 5; n += 1) assert.equal((await connection.call(get)).status, 200);
-  assert.deepEqual([proxy.asked, it.server.connections, names[0]], [[`127.0.0.1:${it.server.port}`], 1, 'client-a']);
+  assert.deepEqual(
+    [proxy.asked, it.server.connections, names[0]],
+    [[`127.0.0.1:${it.server.port}`], 1, 'client-a'],
+  );
   connection.close();
   const broken = await it.connect(user, `${authority}\n    proxy-url: http://127.0.0.1:1`);
   const error = await connectionFailure(broken.call({ ...get, method: 'POST' }));
@@ -279,7 +348,11 @@ test('HTTPS_PROXY: a server elsewhere is spoken to through it, unless NO_PROXY h
   using proxy = await startProxy(it.server.port);
   const speakTo = async (noProxy: string): Promise<Connection> => {
     const cluster = `${authority}\n    tls-server-name: kubernetes.test`;
-    const env = { KUBECONFIG: `${join(it.home, 'names')}:${join(it.home, 'config')}`, HTTPS_PROXY: proxy.url, NO_PROXY: noProxy };
+    const env = {
+      KUBECONFIG: `${join(it.home, 'names')}:${join(it.home, 'config')}`,
+      HTTPS_PROXY: proxy.url,
+      NO_PROXY: noProxy,
+    };
     return await it.connect('{}', cluster, { env }, 'https://192.0.2.1:6443');
   };
   const through = await speakTo('10.0.0.0/8');
@@ -291,7 +364,10 @@ test('HTTPS_PROXY: a server elsewhere is spoken to through it, unless NO_PROXY h
 
 test('precedence: --kubeconfig, KUBECONFIG, ~/.kube/config, then the pod; else a message that names all four', async () => {
   await using it = await workplace((_, incoming) => json(incoming, 200, {}));
-  const pod = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(it.server.port) };
+  const pod = {
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: String(it.server.port),
+  };
   const options = { userAgent: 't', serviceAccountFolder: it.home };
   const file = (server: string): string =>
     `{current-context: t, contexts: [{name: t, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "${server}"}}]}`;
@@ -301,13 +377,28 @@ test('precedence: --kubeconfig, KUBECONFIG, ~/.kube/config, then the pod; else a
   await it.write('variable', file('https://variable'));
   const server = async (given: Omit<Parameters<typeof connect>[0], 'userAgent'>): Promise<string> =>
     (await connect({ ...options, ...given })).server;
-  assert.equal(await server({ kubeconfig: join(it.home, 'flag'), env: { KUBECONFIG: join(it.home, 'variable') } }), 'https://flag');
-  assert.equal(await server({ env: { HOME: it.home, KUBECONFIG: join(it.home, 'variable'), ...pod } }), 'https://variable');
+  assert.equal(
+    await server({
+      kubeconfig: join(it.home, 'flag'),
+      env: { KUBECONFIG: join(it.home, 'variable') },
+    }),
+    'https://flag',
+  );
+  assert.equal(
+    await server({ env: { HOME: it.home, KUBECONFIG: join(it.home, 'variable'), ...pod } }),
+    'https://variable',
+  );
   assert.equal(await server({ env: { HOME: it.home, ...pod } }), 'https://home');
   assert.equal(await server({ env: { HOME: '/nowhere', ...pod } }), it.server.url);
   await assert.rejects(server({ env: { HOME: '/nowhere' } }), /no cluster is configured/);
-  await assert.rejects(server({ env: { KUBECONFIG: '/nowhere/config' } }), /none of the files of KUBECONFIG exists: \/nowhere\/config/);
-  await assert.rejects(server({ env: pod, context: 'x' }), /no kubeconfig to take the context "x" from/);
+  await assert.rejects(
+    server({ env: { KUBECONFIG: '/nowhere/config' } }),
+    /none of the files of KUBECONFIG exists: \/nowhere\/config/,
+  );
+  await assert.rejects(
+    server({ env: pod, context: 'x' }),
+    /no kubeconfig to take the context "x" from/,
+  );
 });
 
 test('in a pod: token, authority and namespace of the service account', async () => {
@@ -315,9 +406,20 @@ test('in a pod: token, authority and namespace of the service account', async ()
   await it.write('token', 'pod-token');
   await it.write('ca.crt', testAuthority);
   await it.write('namespace', 'drydock-system\n');
-  const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(it.server.port) };
-  const connection = await connect({ env, userAgent: 't', clock: it.clock, serviceAccountFolder: it.home });
+  const env = {
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: String(it.server.port),
+  };
+  const connection = await connect({
+    env,
+    userAgent: 't',
+    clock: it.clock,
+    serviceAccountFolder: it.home,
+  });
   await connection.call(get);
   connection.close();
-  assert.deepEqual([connection.namespace, it.server.requests[0]?.headers.authorization], ['drydock-system', 'Bearer pod-token']);
+  assert.deepEqual(
+    [connection.namespace, it.server.requests[0]?.headers.authorization],
+    ['drydock-system', 'Bearer pod-token'],
+  );
 });

@@ -4,7 +4,13 @@ import type { Env, PanicHandler } from '@drydock/utils';
 import { type Clock, type Log, silentLog, systemClock } from '@drydock/utils';
 import type { Api, ApiCall, Watcher } from './api.ts';
 import { chooseContext, type Overrides } from './config/context.ts';
-import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './config/in-cluster.ts';
+import {
+  inClusterCredentials,
+  inClusterNamespace,
+  inClusterServer,
+  isInCluster,
+  serviceAccountFolder,
+} from './config/in-cluster.ts';
 import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './config/kubeconfig.ts';
 import { proxyFor } from './config/proxy.ts';
 import { userCredentials } from './config/user-credentials.ts';
@@ -69,7 +75,7 @@ type Target = {
  * ~/.kube/config; the pod's service account) and creates a client for them. Sends no request yet.
  * Throws a KubeconfigError when no configuration is found or when it is invalid.
  */
-export const connect = async (options: ConnectOptions): Promise<Connection> => {
+export async function connect(options: ConnectOptions): Promise<Connection> {
   const { clock = systemClock, log = silentLog, random = Math.random } = options;
   const target = await find(options, clock, log);
   const serverClock = new ServerClock(clock);
@@ -84,7 +90,13 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     onDate: (date, sentAt, answeredAt) => serverClock.observe(date, sentAt, answeredAt),
     onResponse: options.onResponse,
   });
-  const watcher = reflectorWatcher({ api: transport, clock, log, random, defects: options.defects });
+  const watcher = reflectorWatcher({
+    api: transport,
+    clock,
+    log,
+    random,
+    defects: options.defects,
+  });
   return {
     server: target.server,
     namespace: target.namespace,
@@ -93,52 +105,79 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     watch: (collection, project, sink, signal) => watcher.watch(collection, project, sink, signal),
     close: () => transport.close(),
   };
-};
+}
 
 /** Timeout of calls that set none; the same as the transport's. */
 const defaultTimeoutMs = 30_000;
 
-const limited = (call: ApiCall, mostMs: number | undefined): ApiCall =>
-  mostMs === undefined ? call : { ...call, timeoutMs: Math.min(call.timeoutMs ?? defaultTimeoutMs, mostMs) };
+function limited(call: ApiCall, mostMs: number | undefined): ApiCall {
+  return mostMs === undefined
+    ? call
+    : { ...call, timeoutMs: Math.min(call.timeoutMs ?? defaultTimeoutMs, mostMs) };
+}
 
-const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Target> => {
+async function find(options: ConnectOptions, clock: Clock, log: Log): Promise<Target> {
   const config = await load(options);
   if (config !== undefined) return fromKubeconfig(config, options, clock, log);
   const { env, context, serviceAccountFolder: folder = serviceAccountFolder } = options;
   if (context !== undefined)
-    throw new KubeconfigError(`there is no kubeconfig to take the context "${context}" from; give one with --kubeconfig`);
+    throw new KubeconfigError(
+      `there is no kubeconfig to take the context "${context}" from; give one with --kubeconfig`,
+    );
   if (!isInCluster(env)) {
     throw new KubeconfigError(
       'no cluster is configured: there is no file of KUBECONFIG, no ~/.kube/config, and this is no pod; name one with --kubeconfig, or try things on that of drydock demo',
     );
   }
   const namespace = await inClusterNamespace(folder, env);
-  return { server: inClusterServer(env), namespace, credentials: inClusterCredentials(folder, { clock, log }) };
-};
+  return {
+    server: inClusterServer(env),
+    namespace,
+    credentials: inClusterCredentials(folder, { clock, log }),
+  };
+}
 
-const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Clock, log: Log): Target => {
+function fromKubeconfig(
+  config: Kubeconfig,
+  options: ConnectOptions,
+  clock: Clock,
+  log: Log,
+): Target {
   const chosen = chooseContext(config, options.context, options.overrides);
   const { server } = chosen.cluster;
   if (!/^https?:$/.test(URL.canParse(server) ? new URL(server).protocol : '')) {
-    throw new KubeconfigError(`context "${chosen.name}" has the server ${server}, which is no http:// or https:// address`);
+    throw new KubeconfigError(
+      `context "${chosen.name}" has the server ${server}, which is no http:// or https:// address`,
+    );
   }
-  const credentials = userCredentials(chosen, { env: options.env, clock, log, interactive: options.interactive ?? false });
-  return { server, namespace: chosen.namespace, credentials, proxyUrl: chosen.cluster['proxy-url'] };
-};
+  const credentials = userCredentials(chosen, {
+    env: options.env,
+    clock,
+    log,
+    interactive: options.interactive ?? false,
+  });
+  return {
+    server,
+    namespace: chosen.namespace,
+    credentials,
+    proxyUrl: chosen.cluster['proxy-url'],
+  };
+}
 
 /** Loads the kubeconfig; returns undefined when no file exists. */
-const load = async ({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> => {
+async function load({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> {
   if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'fail');
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '');
   const files = listed.length > 0 ? listed : homeFiles(env);
   const config = await loadKubeconfig(files, 'skip');
   if (config.files.length > 0) return config;
-  if (listed.length > 0 && !isInCluster(env)) throw new KubeconfigError(`none of the files of KUBECONFIG exists: ${listed.join(', ')}`);
+  if (listed.length > 0 && !isInCluster(env))
+    throw new KubeconfigError(`none of the files of KUBECONFIG exists: ${listed.join(', ')}`);
   return undefined;
-};
+}
 
-const homeFiles = (env: Env): readonly string[] => {
+function homeFiles(env: Env): readonly string[] {
   const home = env['HOME'] ?? env['USERPROFILE'];
   const file = join(home ?? '', '.kube', 'config');
   return home !== undefined && home !== '' && existsSync(file) ? [file] : [];
-};
+}

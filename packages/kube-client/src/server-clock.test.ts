@@ -5,8 +5,10 @@ import { ServerClock } from './server-clock.ts';
 
 const start = Temporal.Instant.from('2026-11-27T08:00:00Z');
 
-/** A base clock at 08:00:00, and answers of a server that is ahead of it by so many milliseconds. */
-const workplace = () => {
+/**
+ * A base clock at 08:00:00, and answers of a server that is ahead of it by so many milliseconds.
+ */
+function workplace() {
   const base = new VirtualClock(start);
   const clock = new ServerClock(base);
   const answer = (aheadMs: number, tookMs = 20): void => {
@@ -15,8 +17,13 @@ const workplace = () => {
     const told = sentAt.add({ milliseconds: aheadMs + Math.floor(tookMs / 2) });
     clock.observe(new Date(told.epochMilliseconds).toUTCString(), sentAt, answeredAt);
   };
-  return { base, clock, answer, aheadMs: () => clock.now().epochMilliseconds - base.now().epochMilliseconds };
-};
+  return {
+    base,
+    clock,
+    answer,
+    aheadMs: () => clock.now().epochMilliseconds - base.now().epochMilliseconds,
+  };
+}
 
 describe('timestamps of objects are compared with the API server’s time', () => {
   for (const aheadMs of [-86_400_000, -60_000, -5000, 5000, 60_000, 86_400_000])
@@ -42,7 +49,14 @@ describe('timestamps of objects are compared with the API server’s time', () =
 
   test('before the first answer, and without a Date that can be read, it is the base clock', () => {
     const { base, clock, aheadMs } = workplace();
-    for (const date of [undefined, '', 'yesterday', '2020-01-01T00:00:00Z', 'Fri, 27 Nov 2026 07:00:00', '1'])
+    for (const date of [
+      undefined,
+      '',
+      'yesterday',
+      '2020-01-01T00:00:00Z',
+      'Fri, 27 Nov 2026 07:00:00',
+      '1',
+    ])
       clock.observe(date, base.now(), base.now());
     assert.equal(aheadMs(), 0);
   });

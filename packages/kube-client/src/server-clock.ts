@@ -47,9 +47,18 @@ export class ServerClock implements Clock {
   observe(date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant): void {
     const told = date !== undefined && httpDate.test(date) ? Date.parse(date) : Number.NaN;
     if (Number.isNaN(told)) return;
-    const seen: Bounds = { least: told - answeredAt.epochMilliseconds, most: told + roundingMs - sentAt.epochMilliseconds };
-    const both: Bounds = { least: Math.max(seen.least, this.#bounds.least), most: Math.min(seen.most, this.#bounds.most) };
+    const seen: Bounds = {
+      least: told - answeredAt.epochMilliseconds,
+      most: told + roundingMs - sentAt.epochMilliseconds,
+    };
+    const both: Bounds = {
+      least: Math.max(seen.least, this.#bounds.least),
+      most: Math.min(seen.most, this.#bounds.most),
+    };
     this.#bounds = both.least <= both.most ? both : seen;
-    this.#differenceMs = Math.min(Math.max(this.#differenceMs, this.#bounds.least), this.#bounds.most);
+    this.#differenceMs = Math.min(
+      Math.max(this.#differenceMs, this.#bounds.least),
+      this.#bounds.most,
+    );
   }
 }

@@ -5,12 +5,12 @@ import type { Api, ApiCall, ApiResponse } from './api.ts';
  * Reads an object that a decision waits for. Resolves with undefined if there is no response, and
  * passes the error to `failing`. Rejects for defects only.
  */
-export const vitalGet = async (
+export async function vitalGet(
   api: Api,
   path: string,
   failing: (error: unknown) => void,
   query: NonNullable<ApiCall['query']> = {},
-): Promise<ApiResponse | undefined> => {
+): Promise<ApiResponse | undefined> {
   try {
     return await api.call({ method: 'GET', path, query, priority: 'vital', timeoutMs: 10_000 });
   } catch (error) {
@@ -18,4 +18,4 @@ export const vitalGet = async (
     failing(error);
     return undefined;
   }
-};
+}

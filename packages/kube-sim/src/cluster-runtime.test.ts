@@ -5,28 +5,43 @@ import { isReady, nodeOf, phaseOf } from './controllers/pods.ts';
 import { at, objects, part, type Stored } from './object.ts';
 import { bench, freshPod } from './testing/bench.ts';
 
-const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: '',
+  lastHeartbeatTime: null,
+  lastTransitionTime: null,
+};
 
-const node = (name: string, labels: JsonObject = {}): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
-  status: { allocatable: { cpu: '8', memory: '32Gi', pods: '110' }, conditions: [ready] },
-});
+function node(name: string, labels: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+    status: { allocatable: { cpu: '8', memory: '32Gi', pods: '110' }, conditions: [ready] },
+  };
+}
 
-const template = (app: string, spec: JsonObject = {}): JsonObject => ({
-  metadata: { labels: { app } },
-  spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...spec },
-});
+function template(app: string, spec: JsonObject = {}): JsonObject {
+  return {
+    metadata: { labels: { app } },
+    spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...spec },
+  };
+}
 
-const workload = (kind: string, name: string, spec: JsonObject, pod: JsonObject = {}): JsonObject => ({
-  apiVersion: 'apps/v1',
-  kind,
-  metadata: { name, namespace: 'shop' },
-  spec: { selector: { matchLabels: { app: name } }, template: template(name, pod), ...spec },
-});
+function workload(kind: string, name: string, spec: JsonObject, pod: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: { name, namespace: 'shop' },
+    spec: { selector: { matchLabels: { app: name } }, template: template(name, pod), ...spec },
+  };
+}
 
-const running = (pods: readonly Stored[]): readonly Stored[] => pods.filter(pod => phaseOf(pod) === 'Running' && isReady(pod));
+function running(pods: readonly Stored[]): readonly Stored[] {
+  return pods.filter(pod => phaseOf(pod) === 'Running' && isReady(pod));
+}
 
 test('a Deployment gets its pods, spread over the nodes, and its status says so', async () => {
   const { make, clock, pods, store, runtime } = bench();
@@ -36,7 +51,10 @@ test('a Deployment gets its pods, spread over the nodes, and its status says so'
   assert.equal(running(pods()).length, 6);
   assert.deepEqual([...new Set(pods().map(nodeOf))].sort(), ['n1', 'n2', 'n3']);
   const deployment = store.get('deployments.apps', 'shop', 'web');
-  assert.deepEqual([at(deployment, 'status', 'readyReplicas'), at(deployment, 'status', 'availableReplicas')], [6, 6]);
+  assert.deepEqual(
+    [at(deployment, 'status', 'readyReplicas'), at(deployment, 'status', 'availableReplicas')],
+    [6, 6],
+  );
   runtime.stop();
 });
 
@@ -51,7 +69,8 @@ test('a pod that is deleted is replaced elsewhere when its node is cordoned, and
     spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'web' } } },
   });
   await clock.advance(2000);
-  const allowed = (): unknown => at(store.get('poddisruptionbudgets.policy', 'shop', 'web'), 'status', 'disruptionsAllowed');
+  const allowed = (): unknown =>
+    at(store.get('poddisruptionbudgets.policy', 'shop', 'web'), 'status', 'disruptionsAllowed');
   assert.equal(allowed(), 1);
   const n1 = store.get('nodes', '', 'n1');
   assert.ok(n1 !== undefined);
@@ -87,7 +106,10 @@ test('a StatefulSet comes up in order, a DaemonSet is on every node, a Job ends'
     spec: {
       completions: 2,
       parallelism: 2,
-      template: { ...done, metadata: { labels: { app: 'sum' }, annotations: { 'drydock.test/done-after': '2s' } } },
+      template: {
+        ...done,
+        metadata: { labels: { app: 'sum' }, annotations: { 'drydock.test/done-after': '2s' } },
+      },
     },
   });
   await clock.advance(400);
@@ -134,7 +156,10 @@ test('a namespace that is deleted is emptied, and goes last', async () => {
   });
   writes.remove('namespaces', '', 'shop');
   await clock.advance(30_000);
-  assert.deepEqual([store.get('namespaces', '', 'shop'), pods().length, store.count('deployments.apps')], [undefined, 0, 0]);
+  assert.deepEqual(
+    [store.get('namespaces', '', 'shop'), pods().length, store.count('deployments.apps')],
+    [undefined, 0, 0],
+  );
   assert.equal(order.at(-1), 'namespaces');
   runtime.stop();
 });
@@ -152,7 +177,10 @@ test('a namespace goes too when a pod of it has centuries to end', async () => {
 
 test('the same seed is the same life, bit for bit', async () => {
   const live = async (seed: number): Promise<string> => {
-    const { make, clock, store, runtime } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0.2 } }, seed);
+    const { make, clock, store, runtime } = bench(
+      { pace: { startMs: 500, stopMs: 1000, spread: 0.2 } },
+      seed,
+    );
     for (const name of ['n1', 'n2', 'n3']) make('nodes', node(name));
     make('deployments.apps', workload('Deployment', 'web', { replicas: 5 }));
     await clock.advance(3000);

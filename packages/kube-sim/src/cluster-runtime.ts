@@ -33,24 +33,26 @@ import { finalize } from './registry/finalize.ts';
 import type { Resource, StoreChange } from './store/store.ts';
 
 /** Returns new controllers for each start: some keep state. */
-const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
-  deploymentController,
-  replicaSetController,
-  statefulSetController,
-  daemonSetController,
-  jobController(),
-  jobOrphans,
-  ttlAfterFinished,
-  nodeLifecycleController,
-  nodeMonitor(nodeHealth),
-  nodeTtlController(),
-  taintEvictionController(),
-  podGarbageCollector(),
-  claimProtection,
-  volumeProtection,
-  volumeBinder,
-  attachDetachController(),
-];
+function controllers(nodeHealth: NodeHealthOptions): readonly Controller[] {
+  return [
+    deploymentController,
+    replicaSetController,
+    statefulSetController,
+    daemonSetController,
+    jobController(),
+    jobOrphans,
+    ttlAfterFinished,
+    nodeLifecycleController,
+    nodeMonitor(nodeHealth),
+    nodeTtlController(),
+    taintEvictionController(),
+    podGarbageCollector(),
+    claimProtection,
+    volumeProtection,
+    volumeBinder,
+    attachDetachController(),
+  ];
+}
 
 /** Cost of a removal in writes: on an idle API server it takes as long as two others. */
 const writesOfRemoval = 2;
@@ -88,7 +90,16 @@ export class ClusterRuntime {
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ registry, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, requests }: RuntimeOptions) {
+  constructor({
+    registry,
+    clock,
+    pace,
+    isAlive = alwaysAlive,
+    record = () => {},
+    more = [],
+    nodeHealth = {},
+    requests,
+  }: RuntimeOptions) {
     this.#registry = registry;
     const writes = this.#writesOf('kube-controller-manager', () => this.#runner.wrote());
     const other = (times = 1): void => void requests?.write(otherClients, times);
@@ -121,14 +132,25 @@ export class ClusterRuntime {
     this.#scheduling = new Scheduling(this.#cluster, clock, bind, requests);
     const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet', other) };
     this.#kubelets = new Kubelets(kubelet, clock, pace, isAlive);
-    this.#agents = new NodeAgents(kubelet, clock, isAlive, node => this.#kubelets.back(node), nodeHealth.renewMs);
+    this.#agents = new NodeAgents(
+      kubelet,
+      clock,
+      isAlive,
+      node => this.#kubelets.back(node),
+      nodeHealth.renewMs,
+    );
   }
 
   /** Starts the actors: with the existing objects, then with all changes. */
   start(): void {
     const { store } = this.#registry;
-    for (const resource of ['nodes', 'pods', ...this.#registry.kinds.all().map(kind => kind.resource)].filter(unique)) {
-      for (const object of store.list(resource)) this.#told({ type: 'added', resource, version: store.version, object });
+    for (const resource of [
+      'nodes',
+      'pods',
+      ...this.#registry.kinds.all().map(kind => kind.resource),
+    ].filter(unique)) {
+      for (const object of store.list(resource))
+        this.#told({ type: 'added', resource, version: store.version, object });
     }
     this.#unsubscribe = store.subscribe(one => this.#told(one));
   }
@@ -179,14 +201,23 @@ export class ClusterRuntime {
         .filter(kind => kind.namespaced)
         .map(kind => kind.resource)
         .filter(unique);
-    return namespaceController(within, ({ metadata: { name } }) => finalize(this.#registry, name, { metadata: { name }, spec: {} }));
+    return namespaceController(within, ({ metadata: { name } }) =>
+      finalize(this.#registry, name, { metadata: { name }, spec: {} }),
+    );
   }
 
   #bind({ metadata }: Stored, node: string): boolean {
     const { namespace = '', name, uid } = metadata;
-    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target: { kind: 'Node', name: node } };
+    const binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name, namespace, uid },
+      target: { kind: 'Node', name: node },
+    };
     return bind(this.#registry, namespace, name, binding).kind === 'bound';
   }
 }
 
-const unique = (resource: Resource, index: number, all: readonly Resource[]): boolean => all.indexOf(resource) === index;
+function unique(resource: Resource, index: number, all: readonly Resource[]): boolean {
+  return all.indexOf(resource) === index;
+}

@@ -56,37 +56,52 @@ const inside: User = { name: 'system:admin', groups: ['system:masters', 'system:
 
 /** Objects that every API server creates at its start. */
 const firstObjects = [
-  ...['kube-system', 'kube-public', 'kube-node-lease', 'default'].map(name => ['namespaces', { metadata: { name } }] as const),
+  ...['kube-system', 'kube-public', 'kube-node-lease', 'default'].map(
+    name => ['namespaces', { metadata: { name } }] as const,
+  ),
   ...(
     [
-      ['system-node-critical', 2_000_001_000, 'Used for system critical pods that must not be moved from their current node.'],
+      [
+        'system-node-critical',
+        2_000_001_000,
+        'Used for system critical pods that must not be moved from their current node.',
+      ],
       [
         'system-cluster-critical',
         2_000_000_000,
         'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
       ],
     ] as const
-  ).map(([name, value, description]) => ['priorityclasses.scheduling.k8s.io', { metadata: { name }, value, description }] as const),
+  ).map(
+    ([name, value, description]) =>
+      ['priorityclasses.scheduling.k8s.io', { metadata: { name }, value, description }] as const,
+  ),
   ...firstRoles,
 ] as const;
 
 /** Creates an empty cluster with the namespaces and priority classes that every cluster has. */
-export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
+export function createCluster(options: ClusterOptions): EmbeddedCluster {
   const { clock, random, historyLimit, callWebhook = callOverHttps, extensions = [] } = options;
-  const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });
+  const store = new MemoryStore({
+    indexes,
+    ...(historyLimit === undefined ? {} : { historyLimit }),
+  });
   const kinds = new KindTable([...builtInKinds, definitionKind(definitions)]);
   const registry: RegistryContext = { store, kinds, clock, random };
   followDefinitions(registry);
   for (const [resource, object] of firstObjects) {
     const outcome = create(registry, kinds.of(resource), object, '');
-    if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have a ${resource}: ${outcome.failure.message}`);
+    if (outcome.kind === 'refused')
+      throw new Error(`a new cluster cannot have a ${resource}: ${outcome.failure.message}`);
   }
   const server: Server = { registry, feeds: new Feeds(store), clock };
   const call = callExtensions(registry, extensions, callWebhook);
-  const passedOn = (request: ApiRequest): Response | undefined => extensionAt(extensions, request.path)?.answer(registry, request);
+  const passedOn = (request: ApiRequest): Response | undefined =>
+    extensionAt(extensions, request.path)?.answer(registry, request);
   return {
     ...server,
     answer: request => passedOn(request) ?? handle(server, withObject(request, kinds)),
-    respond: async (request, user = inside) => passedOn(request) ?? respond(server, withObject(request, kinds), { call, user }),
+    respond: async (request, user = inside) =>
+      passedOn(request) ?? respond(server, withObject(request, kinds), { call, user }),
   };
-};
+}

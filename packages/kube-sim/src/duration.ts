@@ -6,5 +6,8 @@ const maxLength = 9_223_372_036;
  * which become negative or another number in API server and kubelet when a pod has a grace period
  * of centuries.
  */
-export const durationMs = (seconds: number): number =>
-  Math.abs(seconds) <= maxLength ? seconds * 1000 : Number(BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n) / 1_000_000n);
+export function durationMs(seconds: number): number {
+  return Math.abs(seconds) <= maxLength
+    ? seconds * 1000
+    : Number(BigInt.asIntN(64, BigInt(Math.trunc(seconds)) * 1_000_000_000n) / 1_000_000n);
+}

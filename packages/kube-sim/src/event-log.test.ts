@@ -8,12 +8,16 @@ import { EventLog } from './event-log.ts';
 import { text } from './object.ts';
 import { seeded } from './seeded.ts';
 
-const setUp = () => {
+function setUp() {
   const clock = new VirtualClock();
   const { registry } = createCluster({ clock, random: seeded(1) });
   const writes = writesOn(registry);
   const log = new EventLog(registry, writes, clock);
-  const written = writes.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } });
+  const written = writes.create('configmaps', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'default' },
+  });
   if (written.kind === 'refused') throw new Error(written.message);
   const note = (message: string, more: Partial<Note> = {}): void =>
     log.record({
@@ -26,7 +30,7 @@ const setUp = () => {
     });
   const events = () => registry.store.list('events', 'default');
   return { clock, log, note, events };
-};
+}
 
 test('what is repeated is counted, what is another thing is another event', () => {
   const { note, events } = setUp();
@@ -39,14 +43,21 @@ test('what is repeated is counted, what is another thing is another event', () =
     ],
   );
   const [event] = events();
-  assert.deepEqual([event?.['source'], event?.['reportingComponent']], [{ component: 'tester' }, 'tester']);
+  assert.deepEqual(
+    [event?.['source'], event?.['reportingComponent']],
+    [{ component: 'tester' }, 'tester'],
+  );
 });
 
 test('many messages for one reason share an event from the tenth on', () => {
   const { note, events } = setUp();
   for (let index = 0; index < 15; index += 1) note(`message ${index}`);
   assert.equal(events().length, 10);
-  assert.equal(events().filter(event => text(event, 'message').startsWith('(combined from similar events): ')).length, 1);
+  assert.equal(
+    events().filter(event => text(event, 'message').startsWith('(combined from similar events): '))
+      .length,
+    1,
+  );
 });
 
 test('who says too much about one object is not heard for a while', async () => {

@@ -36,12 +36,12 @@ type Similar = { readonly messages: Set<string>; readonly lastMs: number };
 type Tokens = { readonly left: number; readonly atMs: number };
 
 /** Appends the latest entry, and drops the oldest when there are too many. */
-const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
+function remember<T>(map: Map<string, T>, key: string, value: T): T {
   map.delete(key);
   map.set(key, value);
   if (map.size > maxRemembered) map.delete(map.keys().next().value ?? '');
   return value;
-};
+}
 
 /**
  * Stores the events of a cluster: counts repetitions, aggregates similar ones, deletes old ones.
@@ -77,7 +77,10 @@ export class EventLog {
     const key = newer || isSummary ? similar : `${similar} ${message}`;
     const known = this.#known.get(key);
     const before = known && this.#store.get('events', known.namespace, known.name);
-    const event = before === undefined ? this.#make({ ...note, message }) : this.#repeat(before, { ...note, message });
+    const event =
+      before === undefined
+        ? this.#make({ ...note, message })
+        : this.#repeat(before, { ...note, message });
     if (event === undefined) return;
     const { namespace = '', name } = event.metadata;
     remember(this.#known, key, { namespace, name });
@@ -107,7 +110,8 @@ export class EventLog {
   #isTooSimilar(key: string, message: string): boolean {
     const before = this.#similar.get(key);
     const now = this.#nowMs;
-    const messages = before === undefined || now - before.lastMs > similarMs ? new Set<string>() : before.messages;
+    const messages =
+      before === undefined || now - before.lastMs > similarMs ? new Set<string>() : before.messages;
     if (messages.size < maxSimilar) messages.add(message);
     remember(this.#similar, key, { messages, lastMs: now });
     return messages.size >= maxSimilar;
@@ -123,7 +127,14 @@ export class EventLog {
       apiVersion: 'v1',
       kind: 'Event',
       metadata: { name: `${name}.${unique}`, namespace: namespace ?? 'default' },
-      involvedObject: { apiVersion: apiVersionOf(kind), kind: kind.kind, ...(namespace && { namespace }), name, uid, resourceVersion },
+      involvedObject: {
+        apiVersion: apiVersionOf(kind),
+        kind: kind.kind,
+        ...(namespace && { namespace }),
+        name,
+        uid,
+        resourceVersion,
+      },
       reason: note.reason,
       message: note.message,
       type: note.type,
@@ -147,7 +158,13 @@ export class EventLog {
       };
     }
     const ends = { source: {}, firstTimestamp: null, lastTimestamp: null };
-    return { ...ends, eventTime: microTimeText(now), action, reportingComponent: by, reportingInstance: by };
+    return {
+      ...ends,
+      eventTime: microTimeText(now),
+      action,
+      reportingComponent: by,
+      reportingInstance: by,
+    };
   }
 
   #repeat(before: Stored, { action, message }: Note): Stored | undefined {
@@ -157,7 +174,8 @@ export class EventLog {
       count: Number((before['series'] as JsonObject | undefined)?.['count'] ?? 1) + 1,
       lastObservedTime: microTimeText(now),
     };
-    const change: JsonObject = action === undefined ? { count, message, lastTimestamp: timeText(now) } : { series };
+    const change: JsonObject =
+      action === undefined ? { count, message, lastTimestamp: timeText(now) } : { series };
     const written = this.#writes.update('events', { ...before, ...change });
     return written.kind === 'stored' ? written.object : undefined;
   }

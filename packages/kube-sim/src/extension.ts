@@ -25,15 +25,24 @@ export type Extension = {
 /**
  * Returns a client that calls webhooks of extensions in the process, and all others by `otherwise`.
  */
-export const callExtensions =
-  (registry: RegistryContext, extensions: readonly Extension[], otherwise: CallWebhook): CallWebhook =>
-  async (client, review, timeoutMs) => {
+export function callExtensions(
+  registry: RegistryContext,
+  extensions: readonly Extension[],
+  otherwise: CallWebhook,
+): CallWebhook {
+  return async (client, review, timeoutMs) => {
     const service = part(client, 'service');
     const [namespace, name] = [text(service, 'namespace'), text(service, 'name')];
-    const found = extensions.find(one => one.service.namespace === namespace && one.service.name === name);
-    return found === undefined ? otherwise(client, review, timeoutMs) : found.review(registry, text(service, 'path'), review);
+    const found = extensions.find(
+      one => one.service.namespace === namespace && one.service.name === name,
+    );
+    return found === undefined
+      ? otherwise(client, review, timeoutMs)
+      : found.review(registry, text(service, 'path'), review);
   };
+}
 
 /** Returns the extension that serves a path. */
-export const extensionAt = (extensions: readonly Extension[], path: string): Extension | undefined =>
-  extensions.find(({ group }) => path.startsWith(`/apis/${group}/`));
+export function extensionAt(extensions: readonly Extension[], path: string): Extension | undefined {
+  return extensions.find(({ group }) => path.startsWith(`/apis/${group}/`));
+}

@@ -28,109 +28,189 @@ export type Cause = { readonly reason?: string; readonly message: string; readon
 /** Subject of a response: a resource (`pods`) or, where Go uses it, a kind. */
 export type GroupResource = { readonly group: string; readonly resource: string };
 
-const make = (code: number, reason: string | undefined, message: string, details?: Details): Failure => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  message,
-  ...(reason === undefined ? {} : { reason }),
-  ...(details === undefined ? {} : { details }),
-  code,
-});
+function make(
+  code: number,
+  reason: string | undefined,
+  message: string,
+  details?: Details,
+): Failure {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    ...(reason === undefined ? {} : { reason }),
+    ...(details === undefined ? {} : { details }),
+    code,
+  };
+}
 
-const qualified = ({ group, resource }: GroupResource): string => (group === '' ? resource : `${resource}.${group}`);
+function qualified({ group, resource }: GroupResource): string {
+  return group === '' ? resource : `${resource}.${group}`;
+}
 
-const detailsOf = ({ group, resource }: GroupResource, name: string, more: Details = {}): Details => ({
-  ...(name === '' ? {} : { name }),
-  ...(group === '' ? {} : { group }),
-  ...(resource === '' ? {} : { kind: resource }),
-  ...more,
-});
+function detailsOf({ group, resource }: GroupResource, name: string, more: Details = {}): Details {
+  return {
+    ...(name === '' ? {} : { name }),
+    ...(group === '' ? {} : { group }),
+    ...(resource === '' ? {} : { kind: resource }),
+    ...more,
+  };
+}
 
-export const notFound = (what: GroupResource, name: string): Failure =>
-  make(404, 'NotFound', `${qualified(what)} "${name}" not found`, detailsOf(what, name));
+export function notFound(what: GroupResource, name: string): Failure {
+  return make(404, 'NotFound', `${qualified(what)} "${name}" not found`, detailsOf(what, name));
+}
 
 /** Returns the error for unknown paths of a served version. */
-export const noSuchResource = (): Failure => make(404, 'NotFound', 'the server could not find the requested resource', {});
+export function noSuchResource(): Failure {
+  return make(404, 'NotFound', 'the server could not find the requested resource', {});
+}
 
-export const methodNotAllowed = (): Failure =>
-  make(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+export function methodNotAllowed(): Failure {
+  return make(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
 
-export const alreadyExists = (what: GroupResource, name: string): Failure =>
-  make(409, 'AlreadyExists', `${qualified(what)} "${name}" already exists`, detailsOf(what, name));
+export function alreadyExists(what: GroupResource, name: string): Failure {
+  return make(
+    409,
+    'AlreadyExists',
+    `${qualified(what)} "${name}" already exists`,
+    detailsOf(what, name),
+  );
+}
 
 /**
  * Returns the error for a generated name in use: the client may retry (registry/rest
  * CheckGeneratedNameError).
  */
-export const generatedNameTaken = (what: GroupResource, name: string): Failure =>
-  make(
+export function generatedNameTaken(what: GroupResource, name: string): Failure {
+  return make(
     409,
     'AlreadyExists',
     `${qualified(what)} "${name}" already exists, the server was not able to generate a unique name for the object`,
     detailsOf(what, name),
   );
+}
 
-export const conflict = (what: GroupResource, name: string, why: string, causes?: readonly Cause[]): Failure =>
-  make(
+export function conflict(
+  what: GroupResource,
+  name: string,
+  why: string,
+  causes?: readonly Cause[],
+): Failure {
+  return make(
     409,
     'Conflict',
     `Operation cannot be fulfilled on ${qualified(what)} "${name}": ${why}`,
     detailsOf(what, name, causes === undefined ? {} : { causes }),
   );
+}
 
-export const modifiedMeanwhile = 'the object has been modified; please apply your changes to the latest version and try again';
+export const modifiedMeanwhile =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 /** Returns the error of a server-side apply for fields of other managers. */
-export const applyConflict = (message: string, causes: readonly Cause[]): Failure => make(409, 'Conflict', message, { causes });
+export function applyConflict(message: string, causes: readonly Cause[]): Failure {
+  return make(409, 'Conflict', message, { causes });
+}
 
-export const forbidden = (what: GroupResource, name: string, why: string, causes?: readonly Cause[]): Failure =>
-  make(
+export function forbidden(
+  what: GroupResource,
+  name: string,
+  why: string,
+  causes?: readonly Cause[],
+): Failure {
+  return make(
     403,
     'Forbidden',
     `${qualified(what)}${name === '' ? '' : ` "${name}"`} is forbidden: ${why}`,
     detailsOf(what, name, causes === undefined ? {} : { causes }),
   );
+}
 
 /** Returns the error for forbidden non-resource paths. */
-export const forbiddenPath = (why: string): Failure => make(403, 'Forbidden', `forbidden: ${why}`, {});
+export function forbiddenPath(why: string): Failure {
+  return make(403, 'Forbidden', `forbidden: ${why}`, {});
+}
 
-export const badRequest = (message: string): Failure => make(400, 'BadRequest', message);
+export function badRequest(message: string): Failure {
+  return make(400, 'BadRequest', message);
+}
 
 /** Returns the error for invalid fields; `what` names the kind. */
-export const invalid = (what: GroupResource, name: string, causes: readonly Cause[]): Failure => {
-  const texts = [...new Set(causes.map(({ message, field }) => (field === undefined ? message : `${field}: ${message}`)))];
+export function invalid(what: GroupResource, name: string, causes: readonly Cause[]): Failure {
+  const texts = [
+    ...new Set(
+      causes.map(({ message, field }) => (field === undefined ? message : `${field}: ${message}`)),
+    ),
+  ];
   const all = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
-  return make(422, 'Invalid', `${qualified(what)} "${name}" is invalid: ${all}`, detailsOf(what, name, { causes }));
-};
+  return make(
+    422,
+    'Invalid',
+    `${qualified(what)} "${name}" is invalid: ${all}`,
+    detailsOf(what, name, { causes }),
+  );
+}
 
-export const unsupportedMediaType = (message: string, details?: Details): Failure => make(415, 'UnsupportedMediaType', message, details);
+export function unsupportedMediaType(message: string, details?: Details): Failure {
+  return make(415, 'UnsupportedMediaType', message, details);
+}
 
-export const tooLarge = (limit: number): Failure => make(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
+export function tooLarge(limit: number): Failure {
+  return make(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
+}
 
 /**
  * Returns the error for web sockets: Java's client tries them first for watches, and falls back to
  * plain HTTP after this error.
  */
-export const noWebSockets = (): Failure => make(503, 'ServiceUnavailable', 'this server has no web sockets: watch over plain HTTP');
+export function noWebSockets(): Failure {
+  return make(503, 'ServiceUnavailable', 'this server has no web sockets: watch over plain HTTP');
+}
 
-export const unauthorized = (): Failure => make(401, 'Unauthorized', 'Unauthorized');
+export function unauthorized(): Failure {
+  return make(401, 'Unauthorized', 'Unauthorized');
+}
 
 /** Returns a 410: the requested version is no longer kept. */
-export const expired = (message: string): Failure => make(410, 'Expired', message);
+export function expired(message: string): Failure {
+  return make(410, 'Expired', message);
+}
 
-export const tooManyRequests = (message: string, retryAfterSeconds: number, causes: readonly Cause[]): Failure =>
-  make(429, 'TooManyRequests', message, { causes, ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}) });
+export function tooManyRequests(
+  message: string,
+  retryAfterSeconds: number,
+  causes: readonly Cause[],
+): Failure {
+  return make(429, 'TooManyRequests', message, {
+    causes,
+    ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}),
+  });
+}
 
-export const internalError = (why: string): Failure =>
-  make(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
+export function internalError(why: string): Failure {
+  return make(500, 'InternalError', `Internal error occurred: ${why}`, {
+    causes: [{ message: why }],
+  });
+}
 
 /** Returns a webhook's denial, in its words. */
-export const denial = (code: number, reason: string, message: string): Failure => make(code, reason === '' ? undefined : reason, message);
+export function denial(code: number, reason: string, message: string): Failure {
+  return make(code, reason === '' ? undefined : reason, message);
+}
 
 /** Returns an error without a reason. */
-export const unnamed = (code: number, message: string): Failure => make(code, undefined, message);
+export function unnamed(code: number, message: string): Failure {
+  return make(code, undefined, message);
+}
 
 /** Response to a deletion without an object to return. */
 export type Success = {
@@ -142,44 +222,58 @@ export type Success = {
   readonly code?: number;
 };
 
-export const success = (details?: Details, code?: number): Success => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Success',
-  ...(details === undefined ? {} : { details }),
-  ...(code === undefined ? {} : { code }),
-});
+export function success(details?: Details, code?: number): Success {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    ...(details === undefined ? {} : { details }),
+    ...(code === undefined ? {} : { code }),
+  };
+}
 
 /** Formats a value in a message as Go's field errors do. */
-const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value));
+function shown(value: unknown): string {
+  return value === undefined ? 'null' : JSON.stringify(value);
+}
 
-export const required = (field: string, message = ''): Cause => ({
-  reason: 'FieldValueRequired',
-  message: message === '' ? 'Required value' : `Required value: ${message}`,
-  field,
-});
+export function required(field: string, message = ''): Cause {
+  return {
+    reason: 'FieldValueRequired',
+    message: message === '' ? 'Required value' : `Required value: ${message}`,
+    field,
+  };
+}
 
-export const wrong = (field: string, value: unknown, message: string): Cause => ({
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${shown(value)}: ${message}`,
-  field,
-});
+export function wrong(field: string, value: unknown, message: string): Cause {
+  return {
+    reason: 'FieldValueInvalid',
+    message: `Invalid value: ${shown(value)}: ${message}`,
+    field,
+  };
+}
 
-export const notOneOf = (field: string, value: unknown, allowed: readonly string[]): Cause => ({
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${shown(value)}: supported values: ${allowed.map(one => JSON.stringify(one)).join(', ')}`,
-  field,
-});
+export function notOneOf(field: string, value: unknown, allowed: readonly string[]): Cause {
+  return {
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: ${shown(value)}: supported values: ${allowed.map(one => JSON.stringify(one)).join(', ')}`,
+    field,
+  };
+}
 
-export const notAllowed = (field: string, message: string): Cause => ({
-  reason: 'FieldValueForbidden',
-  message: `Forbidden: ${message}`,
-  field,
-});
+export function notAllowed(field: string, message: string): Cause {
+  return {
+    reason: 'FieldValueForbidden',
+    message: `Forbidden: ${message}`,
+    field,
+  };
+}
 
-export const duplicate = (field: string, value: unknown): Cause => ({
-  reason: 'FieldValueDuplicate',
-  message: `Duplicate value: ${shown(value)}`,
-  field,
-});
+export function duplicate(field: string, value: unknown): Cause {
+  return {
+    reason: 'FieldValueDuplicate',
+    message: `Duplicate value: ${shown(value)}`,
+    field,
+  };
+}

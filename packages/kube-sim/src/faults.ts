@@ -30,28 +30,40 @@ const refusals: readonly (readonly [code: number, why: string])[] = [
   [504, 'the server was unable to return a response in the time allotted'],
 ];
 
-const answerWith = (failure: Failure): ApiResponse => ({
-  status: failure.code,
-  headers: { 'content-type': 'application/json', ...(failure.code === 429 && { 'retry-after': '1' }) },
-  body: failure,
-});
+function answerWith(failure: Failure): ApiResponse {
+  return {
+    status: failure.code,
+    headers: {
+      'content-type': 'application/json',
+      ...(failure.code === 429 && { 'retry-after': '1' }),
+    },
+    body: failure,
+  };
+}
 
 /** Wraps an API so that calls fail at random: the same numbers cause the same failures. */
-export const withFaults = (api: Api, faults: Faults, random: () => number, clock: Pick<Clock, 'sleep'>): Api => ({
-  call: async (call, signal) => {
-    const behavior = random();
-    const { refused, lost, unanswered } = faults;
-    if (behavior < refused) {
-      const [code, why] = refusals[Math.floor(random() * refusals.length)] ?? [500, ''];
-      return answerWith(unnamed(code, why));
-    }
-    if (behavior < refused + lost) {
+export function withFaults(
+  api: Api,
+  faults: Faults,
+  random: () => number,
+  clock: Pick<Clock, 'sleep'>,
+): Api {
+  return {
+    call: async (call, signal) => {
+      const behavior = random();
+      const { refused, lost, unanswered } = faults;
+      if (behavior < refused) {
+        const [code, why] = refusals[Math.floor(random() * refusals.length)] ?? [500, ''];
+        return answerWith(unnamed(code, why));
+      }
+      if (behavior < refused + lost) {
+        await clock.sleep(random() * 1000, signal);
+        throw new Broken(call, false);
+      }
+      const answer = await api.call(call, signal);
+      if (behavior >= refused + lost + unanswered) return answer;
       await clock.sleep(random() * 1000, signal);
-      throw new Broken(call, false);
-    }
-    const answer = await api.call(call, signal);
-    if (behavior >= refused + lost + unanswered) return answer;
-    await clock.sleep(random() * 1000, signal);
-    throw new Broken(call, true);
-  },
-});
+      throw new Broken(call, true);
+    },
+  };
+}

@@ -1,5 +1,14 @@
 import { isObject, type JsonObject } from '@drydock/apimachinery';
-import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '@drydock/kube-client';
+import type {
+  Api,
+  ApiCall,
+  ApiResponse,
+  CachedObject,
+  Change,
+  Collection,
+  Watcher,
+  WatchHandler,
+} from '@drydock/kube-client';
 import type { ApiRequest, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { objects, type Stored } from './object.ts';
@@ -25,25 +34,35 @@ export type InProcess = {
 
 const retryMs = 1000;
 
-const queryOf = (query: ApiCall['query']): ReadonlyMap<string, string> =>
-  new Map(Object.entries(query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const])));
+function queryOf(query: ApiCall['query']): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(query ?? {}).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, String(value)] as const],
+    ),
+  );
+}
 
-const requestOf = (call: ApiCall, userAgent: string): ApiRequest => ({
-  method: call.method,
-  path: call.path,
-  query: queryOf(call.query),
-  accept: call.accept ?? 'application/json',
-  contentType: call.contentType ?? 'application/json',
-  userAgent,
-  body: call.body === undefined ? { kind: 'none' } : { kind: 'json', value: call.body },
-});
+function requestOf(call: ApiCall, userAgent: string): ApiRequest {
+  return {
+    method: call.method,
+    path: call.path,
+    query: queryOf(call.query),
+    accept: call.accept ?? 'application/json',
+    contentType: call.contentType ?? 'application/json',
+    userAgent,
+    body: call.body === undefined ? { kind: 'none' } : { kind: 'json', value: call.body },
+  };
+}
 
 /**
  * Returns the operator's client of a cluster in the same process: no sockets, no serialization, and
  * in virtual time the same from run to run. Responses arrive in a later turn, as over a wire, but
  * no later unless `delays` requires it.
  */
-export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: InProcess): Api & Watcher => {
+export function inProcess(
+  cluster: EmbeddedCluster,
+  { userAgent, delays = {} }: InProcess,
+): Api & Watcher {
   const wait = async (milliseconds: number, signal?: AbortSignal): Promise<void> => {
     if (milliseconds > 0) await cluster.clock.sleep(milliseconds, signal);
     signal?.throwIfAborted();
@@ -71,13 +90,14 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
       follower.end();
     },
   };
-};
+}
 
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
     if (signal.aborted) return resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
 
 type Problem = { readonly message: string; readonly status: number };
 
@@ -115,18 +135,32 @@ class Follower<T extends CachedObject> {
     const { path, fieldSelector, labelSelector, metadataOnly } = this.#collection;
     const form = metadataOnly === true ? ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : '';
     const call = (query: ApiCall['query']): ApiRequest =>
-      requestOf({ method: 'GET', path, query: { fieldSelector, labelSelector, ...query }, accept: `application/json${form}` }, userAgent);
+      requestOf(
+        {
+          method: 'GET',
+          path,
+          query: { fieldSelector, labelSelector, ...query },
+          accept: `application/json${form}`,
+        },
+        userAgent,
+      );
     const listed = this.#cluster.answer(call({}));
-    if (listed.kind !== 'object' || listed.status !== 200) return problemOf(listed.kind === 'object' ? listed : undefined);
+    if (listed.kind !== 'object' || listed.status !== 200)
+      return problemOf(listed.kind === 'object' ? listed : undefined);
     const body = listed.body as JsonObject;
     const version = (body['metadata'] as { readonly resourceVersion: string }).resourceVersion;
     for (const item of objects(body['items'])) this.#later(() => this.#put(item as Stored));
     this.#later(() => {
-      this.#handler.listed?.({ keys: new Set(Array.from(this.#known.values(), ({ key }) => key)), version });
+      this.#handler.listed?.({
+        keys: new Set(Array.from(this.#known.values(), ({ key }) => key)),
+        version,
+      });
       this.#handler.synced();
     });
     // More than an hour: in the same process the server never ends a watch.
-    const watch = this.#cluster.answer(call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }));
+    const watch = this.#cluster.answer(
+      call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }),
+    );
     if (watch.kind !== 'watch') return problemOf(watch.kind === 'object' ? watch : undefined);
     const watching = watch.open({
       event: event => this.#later(() => this.#heard(event)),
@@ -166,7 +200,9 @@ class Follower<T extends CachedObject> {
     if (before !== undefined && before.uid !== object.uid) this.#forget(key, before);
     this.#known.set(key, object);
     const change: Change<T> =
-      before === undefined || before.uid !== object.uid ? { type: 'added', object } : { type: 'changed', object, before };
+      before === undefined || before.uid !== object.uid
+        ? { type: 'added', object }
+        : { type: 'changed', object, before };
     this.#handler.changed(change);
   }
 
@@ -185,7 +221,12 @@ class Follower<T extends CachedObject> {
   }
 }
 
-const problemOf = (answer: { readonly status: number; readonly body: unknown } | undefined): Problem => {
+function problemOf(
+  answer: { readonly status: number; readonly body: unknown } | undefined,
+): Problem {
   const message = isObject(answer?.body) ? answer.body['message'] : undefined;
-  return { message: typeof message === 'string' ? message : 'there is no such collection', status: answer?.status ?? 404 };
-};
+  return {
+    message: typeof message === 'string' ? message : 'there is no such collection',
+    status: answer?.status ?? 404,
+  };
+}

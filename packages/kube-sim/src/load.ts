@@ -6,13 +6,13 @@ import { newUid, type RegistryContext } from './registry/context.ts';
 /** An object that could not be loaded, with the reason. */
 export type LoadFailure = { readonly what: string; readonly why: string };
 
-const groupOf = (apiVersion: string): readonly [group: string, version: string] => {
+function groupOf(apiVersion: string): readonly [group: string, version: string] {
   const [first = '', second] = apiVersion.split('/');
   return second === undefined ? ['', first] : [first, second];
-};
+}
 
 /** Returns an object that keeps its UID, age, status and generation of the original cluster. */
-const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored | string => {
+function kept(kind: Kind, object: JsonObject, registry: RegistryContext): Stored | string {
   const read = kind.read(object);
   if (read.kind === 'unreadable') return read.message;
   const metadata = metaOf(read.object);
@@ -20,10 +20,12 @@ const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored
   if (kind.namespaced && text(metadata, 'namespace') === '') return 'it has no namespace';
   return withMeta(read.object, {
     uid: text(metadata, 'uid') || newUid(registry.random),
-    creationTimestamp: text(metadata, 'creationTimestamp') || registry.clock.now().toString({ smallestUnit: 'second' }),
+    creationTimestamp:
+      text(metadata, 'creationTimestamp') ||
+      registry.clock.now().toString({ smallestUnit: 'second' }),
     managedFields: undefined,
   }) as Stored;
-};
+}
 
 /**
  * Loads objects into a cluster unchanged, as `kubectl get -o json` returns them: for rehearsals on
@@ -31,12 +33,17 @@ const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored
  * defaulting or validation, which a real API server has already done. Creates missing namespaces.
  * Returns the objects that could not be loaded.
  */
-export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly LoadFailure[] => {
+export function load(
+  registry: RegistryContext,
+  given: Iterable<{ readonly [key: string]: unknown }>,
+): readonly LoadFailure[] {
   const unloaded: LoadFailure[] = [];
   for (const object of given) {
     if (!isObject(object)) continue;
     const [group, version] = groupOf(text(object, 'apiVersion'));
-    const kind = registry.kinds.named(group, text(object, 'kind'), version) ?? registry.kinds.named(group, text(object, 'kind'));
+    const kind =
+      registry.kinds.named(group, text(object, 'kind'), version) ??
+      registry.kinds.named(group, text(object, 'kind'));
     const what = `${text(object, 'kind')} ${text(object, 'metadata', 'namespace')}/${text(object, 'metadata', 'name')}`;
     if (kind === undefined) {
       unloaded.push({ what, why: 'its kind is not served' });
@@ -50,9 +57,9 @@ export const load = (registry: RegistryContext, given: Iterable<{ readonly [key:
     }
   }
   return unloaded;
-};
+}
 
-const needNamespace = (registry: RegistryContext, name: string | undefined): void => {
+function needNamespace(registry: RegistryContext, name: string | undefined): void {
   if (name === undefined || registry.store.get('namespaces', '', name) !== undefined) return;
   registry.store.put('namespaces', {
     metadata: {
@@ -65,4 +72,4 @@ const needNamespace = (registry: RegistryContext, name: string | undefined): voi
     spec: { finalizers: ['kubernetes'] },
     status: { phase: 'Active' },
   });
-};
+}

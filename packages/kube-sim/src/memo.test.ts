@@ -5,14 +5,14 @@ import { freeze } from './object.ts';
 
 type Thing = { readonly name: string };
 
-const counting = () => {
+function counting() {
   const asked: string[] = [];
   const find = memoizeOnObject(({ name }: Thing) => {
     asked.push(name);
     return name.length;
   });
   return { asked, find };
-};
+}
 
 test('of something stored it is found once, of each version of it anew', () => {
   const { asked, find } = counting();
@@ -39,8 +39,14 @@ test('parts that are frozen have no place for facts, and are asked once all the 
 });
 
 test('what two ask is kept apart, and nobody sees it', () => {
-  const [one, other] = [memoizeOnObject(({ name }: Thing) => name.length), memoizeOnObject(({ name }: Thing) => `${name}!`)];
+  const [one, other] = [
+    memoizeOnObject(({ name }: Thing) => name.length),
+    memoizeOnObject(({ name }: Thing) => `${name}!`),
+  ];
   const stored = freeze(withFacts({ name: 'x' }));
   assert.deepEqual([one(stored), other(stored), one(stored), other(stored)], [1, 'x!', 1, 'x!']);
-  assert.deepEqual([stored, Reflect.ownKeys(stored), JSON.stringify(stored)], [{ name: 'x' }, ['name'], '{"name":"x"}']);
+  assert.deepEqual(
+    [stored, Reflect.ownKeys(stored), JSON.stringify(stored)],
+    [{ name: 'x' }, ['name'], '{"name":"x"}'],
+  );
 });

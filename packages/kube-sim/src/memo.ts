@@ -27,7 +27,8 @@ class Memoized extends ReturnedObject {
 
   static get(value: object, find: unknown): unknown {
     if (!(#first in value)) return undefined;
-    for (let fact = value.#first; fact !== undefined; fact = fact.next) if (fact.find === find) return fact.found;
+    for (let fact = value.#first; fact !== undefined; fact = fact.next)
+      if (fact.find === find) return fact.found;
     return undefined;
   }
 
@@ -40,13 +41,17 @@ class Memoized extends ReturnedObject {
  * Returns the same object, with a place for facts. Only for new objects that are about to be
  * frozen: facts about them must stay true.
  */
-export const withFacts = <T extends object>(value: T): T => new Memoized(value) as unknown as T;
+export function withFacts<T extends object>(value: T): T {
+  return new Memoized(value) as unknown as T;
+}
 
 /**
  * Caches the result of a pure function for each stored object: frozen objects never change. For
  * drafts it is computed each time.
  */
-export const memoizeOnObject = <K extends object, T extends {}>(find: (value: K) => T): ((value: K) => T) => {
+export function memoizeOnObject<K extends object, T extends {}>(
+  find: (value: K) => T,
+): (value: K) => T {
   /** Parts of objects have no place for facts. */
   const ofParts = new WeakMap<K, T>();
   const ofPart = (value: K): T => {
@@ -64,4 +69,4 @@ export const memoizeOnObject = <K extends object, T extends {}>(find: (value: K)
     Memoized.add(value, find, found);
     return found;
   };
-};
+}

@@ -37,32 +37,35 @@ export type Stored = JsonObject & { readonly metadata: ObjectMeta };
 export type Draft = JsonObject;
 
 /** Compares by name. */
-export const byName = ({ metadata: one }: Stored, { metadata: other }: Stored): number =>
-  one.name < other.name ? -1 : Number(one.name > other.name);
+export function byName({ metadata: one }: Stored, { metadata: other }: Stored): number {
+  return one.name < other.name ? -1 : Number(one.name > other.name);
+}
 
 /** Returns the metadata of a draft, if it is an object at all. */
-export const metaOf = (draft: Draft): JsonObject => (isObject(draft['metadata']) ? draft['metadata'] : {});
+export function metaOf(draft: Draft): JsonObject {
+  return isObject(draft['metadata']) ? draft['metadata'] : {};
+}
 
 /** Returns the draft with changed metadata; the same object where nothing changes. */
-export const withMeta = (draft: Draft, changes: JsonObject): Draft => {
+export function withMeta(draft: Draft, changes: JsonObject): Draft {
   const before = metaOf(draft);
   if (Object.keys(changes).every(key => before[key] === changes[key])) return draft;
   return { ...draft, metadata: without({ ...before, ...changes }) };
-};
+}
 
 /** Returns a copy without undefined members. */
-export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject => {
+export function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
   const kept: Record<string, Json> = {};
   for (const key of Object.keys(object)) {
     const value = object[key];
     if (value !== undefined && !keys.includes(key)) kept[key] = value;
   }
   return kept;
-};
+}
 
 /** Freezes a value deeply; stops at frozen parts, such as everything from the store. */
-export const freeze = <T extends Json | undefined>(value: T): T => {
+export function freeze<T extends Json | undefined>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const member of Object.values(value)) freeze(member);
   return Object.freeze(value);
-};
+}

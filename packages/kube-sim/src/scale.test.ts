@@ -23,5 +23,9 @@ test(`${nodes} nodes and ${nodes * podsEach} pods are loaded, and nothing of the
     userAgent: 'test',
     body: { kind: 'none' },
   });
-  assert.equal(listed.kind === 'object' && (listed.body as { readonly items: readonly unknown[] }).items.length, podsEach);
+  assert.equal(
+    listed.kind === 'object' &&
+      (listed.body as { readonly items: readonly unknown[] }).items.length,
+    podsEach,
+  );
 });

@@ -2,7 +2,7 @@
  * Returns a reproducible random source: numbers in [0, 1) that are the same for the same seed
  * (mulberry32).
  */
-export const seeded = (seed: number): (() => number) => {
+export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -10,4 +10,4 @@ export const seeded = (seed: number): (() => number) => {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-};
+}

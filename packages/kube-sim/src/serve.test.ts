@@ -11,20 +11,34 @@ describe('the embedded API server over HTTP', () => {
   let serving: Serving;
   before(async () => {
     const cluster = createCluster({ clock: new VirtualClock(), random: seeded(1) });
-    serving = await serve(cluster, { tokens: { secret: administrator }, heard: call => heard.push(call) });
+    serving = await serve(cluster, {
+      tokens: { secret: administrator },
+      heard: call => heard.push(call),
+    });
   });
   after(() => serving.close());
 
-  const ask = (method: string, path: string, headers: Record<string, string>, body = Buffer.alloc(0)) =>
+  const ask = (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body = Buffer.alloc(0),
+  ) =>
     new Promise<{ readonly status: number; readonly reason: string }>((resolve, reject) => {
-      const asked = request(serving.url + path, { method, headers: { authorization: 'Bearer secret', ...headers } }, answer => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.once('end', () => {
-          const { reason = '' } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly reason?: string };
-          resolve({ status: answer.statusCode ?? 0, reason });
-        });
-      });
+      const asked = request(
+        serving.url + path,
+        { method, headers: { authorization: 'Bearer secret', ...headers } },
+        answer => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.once('end', () => {
+            const { reason = '' } = JSON.parse(Buffer.concat(chunks).toString()) as {
+              readonly reason?: string;
+            };
+            resolve({ status: answer.statusCode ?? 0, reason });
+          });
+        },
+      );
       asked.once('error', reject).end(body);
     });
   const pods = '/api/v1/namespaces/default/pods';
@@ -36,19 +50,30 @@ describe('the embedded API server over HTTP', () => {
       'sec-websocket-version': '13',
       'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
     };
-    assert.deepEqual(await ask('GET', `${pods}?watch=true`, headers), { status: 503, reason: 'ServiceUnavailable' });
+    assert.deepEqual(await ask('GET', `${pods}?watch=true`, headers), {
+      status: 503,
+      reason: 'ServiceUnavailable',
+    });
   });
 
   test('a body that is too large is refused, whatever it is', async () => {
     for (const type of ['application/json', 'application/vnd.kubernetes.protobuf'])
-      assert.deepEqual(await ask('POST', pods, { 'content-type': type }, Buffer.alloc(3 * 1024 * 1024 + 1, 32)), {
-        status: 413,
-        reason: 'RequestEntityTooLarge',
-      });
+      assert.deepEqual(
+        await ask('POST', pods, { 'content-type': type }, Buffer.alloc(3 * 1024 * 1024 + 1, 32)),
+        {
+          status: 413,
+          reason: 'RequestEntityTooLarge',
+        },
+      );
   });
 
   test('the largest body there may be is read', async () => {
-    const { status } = await ask('POST', pods, { 'content-type': 'application/json' }, Buffer.alloc(3 * 1024 * 1024, 32));
+    const { status } = await ask(
+      'POST',
+      pods,
+      { 'content-type': 'application/json' },
+      Buffer.alloc(3 * 1024 * 1024, 32),
+    );
     assert.equal(status, 400);
   });
 

@@ -45,7 +45,10 @@ export type RequestLog = {
 };
 
 /** The user with all rights. */
-export const administrator: User = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };
+export const administrator: User = {
+  name: 'admin',
+  groups: ['system:masters', 'system:authenticated'],
+};
 
 export type Serving = { readonly url: string; close(): Promise<void> };
 
@@ -62,8 +65,10 @@ const idleMs = 100_000;
  * Serves a cluster's API on 127.0.0.1 to clients with one of the tokens: over HTTP/1.1, and with
  * TLS over HTTP/2 too, as kube-apiserver does.
  */
-export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
-  const users = new Map(Object.entries(options.tokens).map(([token, user]) => [digest(token), user]));
+export async function serve(cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> {
+  const users = new Map(
+    Object.entries(options.tokens).map(([token, user]) => [digest(token), user]),
+  );
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // All errors of clients have a response; an exception here is a defect, and breaks the client's
     // connection.
@@ -74,7 +79,14 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
   const { tls } = options;
   const server =
     tls === undefined
-      ? boundedServer({ connections: connectionLimits.embedded, requestTimeout: 300_000, keepAliveTimeout: idleMs }, listener)
+      ? boundedServer(
+          {
+            connections: connectionLimits.embedded,
+            requestTimeout: 300_000,
+            keepAliveTimeout: idleMs,
+          },
+          listener,
+        )
       : createSecureServer(
           {
             cert: tls.certificate,
@@ -103,41 +115,50 @@ export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Pr
         for (const socket of sockets) socket.destroy();
       }),
   };
-};
+}
 
-const listening = (server: HttpServer | Http2SecureServer, port: number): Promise<number> =>
-  new Promise((resolve, reject) => {
+function listening(server: HttpServer | Http2SecureServer, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {
       const address = server.address();
-      if (address === null || typeof address === 'string') reject(new Error('the server has no port'));
+      if (address === null || typeof address === 'string')
+        reject(new Error('the server has no port'));
       else resolve(address.port);
     });
   });
+}
 
 /**
  * Returns the digest by which tokens are looked up, so that the lookup's duration reveals nothing
  * about them.
  */
-const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
+function digest(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
 
-const bearerOf = (header = ''): string => /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+function bearerOf(header = ''): string {
+  return /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+}
 
 type Site = Pick<ServeOptions, 'heard'> & { readonly users: ReadonlyMap<string, User> };
 
-const now = (): number => performance.timeOrigin + performance.now();
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
 
-const respond = async (
+async function respond(
   cluster: EmbeddedCluster,
   { users, heard }: Site,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-): Promise<void> => {
+): Promise<void> {
   const receivedAt = now();
   const bytes = await bytesOf(incoming);
   const user = users.get(digest(bearerOf(incoming.headers.authorization)));
   if (user === undefined) return send(outgoing, refusal(unauthorized()));
-  if (incoming.headers.upgrade?.toLowerCase() === 'websocket') return send(outgoing, refusal(noWebSockets()));
+  if (incoming.headers.upgrade?.toLowerCase() === 'websocket')
+    return send(outgoing, refusal(noWebSockets()));
   if (bytes === undefined) return send(outgoing, refusal(tooLarge(largestBody)));
   const request = requestOf(incoming, bytes);
   const asked = askedBy(request, cluster.registry.kinds);
@@ -158,20 +179,22 @@ const respond = async (
   });
   if (response.kind === 'watch') return stream(response, outgoing);
   return send(outgoing, response);
-};
+}
 
-const refusal = (failure: Failure): Exclude<Response, { readonly kind: 'watch' }> => ({
-  kind: 'object',
-  status: failure.code,
-  headers: {},
-  body: failure,
-});
+function refusal(failure: Failure): Exclude<Response, { readonly kind: 'watch' }> {
+  return {
+    kind: 'object',
+    status: failure.code,
+    headers: {},
+    body: failure,
+  };
+}
 
 /** Limit of a body in bytes: MaxRequestBodyBytes of kube-apiserver. */
 const largestBody = 3 * 1024 * 1024;
 
 /** Returns the whole body; undefined for one that is too large, of which nothing is kept. */
-const bytesOf = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+async function bytesOf(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of incoming) {
@@ -180,11 +203,15 @@ const bytesOf = async (incoming: IncomingMessage): Promise<Buffer | undefined> =
     else chunks.push(chunk as Uint8Array);
   }
   return length > largestBody ? undefined : Buffer.concat(chunks);
-};
+}
 
-const requestOf = (incoming: IncomingMessage, bytes: Buffer): ApiRequest => {
+function requestOf(incoming: IncomingMessage, bytes: Buffer): ApiRequest {
   const url = new URL(incoming.url ?? '/', 'http://127.0.0.1');
-  const { accept = '*/*', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
+  const {
+    accept = '*/*',
+    'content-type': contentType = '',
+    'user-agent': userAgent = '',
+  } = incoming.headers;
   return {
     method: incoming.method ?? 'GET',
     path: url.pathname,
@@ -194,28 +221,41 @@ const requestOf = (incoming: IncomingMessage, bytes: Buffer): ApiRequest => {
     userAgent,
     body: bodyOf(bytes, contentType),
   };
-};
+}
 
-const bodyOf = (bytes: Buffer, contentType: string): Body => {
+function bodyOf(bytes: Buffer, contentType: string): Body {
   if (contentType.startsWith(protobufType)) return { kind: 'protobuf', bytes };
   const text = bytes.toString('utf8');
   if (text === '') return { kind: 'none' };
   try {
     const isYaml = contentType.includes('yaml') && !text.trimStart().startsWith('{');
-    return { kind: 'json', value: isYaml ? (parseYaml(text) as unknown) : (JSON.parse(text) as unknown) };
+    return {
+      kind: 'json',
+      value: isYaml ? (parseYaml(text) as unknown) : (JSON.parse(text) as unknown),
+    };
   } catch (error) {
     return { kind: 'unreadable', why: errorText(error), text };
   }
-};
+}
 
-const send = (outgoing: ServerResponse, response: Exclude<Response, { readonly kind: 'watch' }>): void => {
+function send(
+  outgoing: ServerResponse,
+  response: Exclude<Response, { readonly kind: 'watch' }>,
+): void {
   const body = response.kind === 'text' ? response.body : `${JSON.stringify(response.body)}\n`;
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...response.headers };
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...response.headers,
+  };
   outgoing.writeHead(response.status, headers).end(body);
-};
+}
 
 /** Writes one event a line, until either side ends the stream. */
-const stream = (response: Extract<Response, { readonly kind: 'watch' }>, outgoing: ServerResponse): void => {
+function stream(
+  response: Extract<Response, { readonly kind: 'watch' }>,
+  outgoing: ServerResponse,
+): void {
   outgoing.writeHead(200, { 'content-type': 'application/json' });
   outgoing.flushHeaders();
   const watching = response.open({
@@ -227,4 +267,4 @@ const stream = (response: Extract<Response, { readonly kind: 'watch' }>, outgoin
     },
   });
   outgoing.once('close', () => watching.close());
-};
+}

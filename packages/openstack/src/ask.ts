@@ -8,12 +8,12 @@ export type NovaTransport = { readonly exchange: HttpTransport; readonly clock: 
  * Sends one call with a time limit in milliseconds; returns its response, whatever the status, or
  * the failure. Rejects with the signal's reason, and for defects.
  */
-export const ask = async (
+export async function ask(
   { exchange, clock }: NovaTransport,
   asking: HttpRequest,
   limitMs: number,
   signal: AbortSignal,
-): Promise<NovaResult<HttpResponse>> => {
+): Promise<NovaResult<HttpResponse>> {
   using deadline = new Deadline(clock, limitMs, [signal]);
   try {
     return { value: await exchange(asking, deadline.signal) };
@@ -22,4 +22,4 @@ export const ask = async (
     if (isDefect(error)) throw error;
     return { failure: unreachable(error, asking.url) };
   }
-};
+}

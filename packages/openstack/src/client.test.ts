@@ -14,18 +14,26 @@ import { makeHarness, simulatedConfig, type Tap } from './testing/harness.ts';
 
 const { signal } = new AbortController();
 
-const endpoint = (name: string, region: string) => ({ interface: name, region_id: region, url: `http://${name}.${region}/v2.1/` });
-const catalog = (endpoints: readonly ReturnType<typeof endpoint>[]) => [
-  { type: 'volumev3', endpoints: [] },
-  { type: 'compute', endpoints },
-];
+function endpoint(name: string, region: string) {
+  return { interface: name, region_id: region, url: `http://${name}.${region}/v2.1/` };
+}
+function catalog(endpoints: readonly ReturnType<typeof endpoint>[]) {
+  return [
+    { type: 'volumev3', endpoints: [] },
+    { type: 'compute', endpoints },
+  ];
+}
 
 const one = [endpoint('public', 'R1'), endpoint('internal', 'R1')];
 const two = [...one, endpoint('internal', 'R2')];
 const places: readonly (readonly [string, Parameters<typeof computeEndpoint>, string])[] = [
   ['the only one', [catalog(one), { interface: 'internal' }], 'http://internal.R1/v2.1'],
   ['another interface', [catalog(one), { interface: 'public' }], 'http://public.R1/v2.1'],
-  ['a region of two', [catalog(two), { interface: 'internal', region: 'R2' }], 'http://internal.R2/v2.1'],
+  [
+    'a region of two',
+    [catalog(two), { interface: 'internal', region: 'R2' }],
+    'http://internal.R2/v2.1',
+  ],
   [
     'two regions and no choice',
     [catalog(two), { interface: 'internal' }],
@@ -41,7 +49,11 @@ const places: readonly (readonly [string, Parameters<typeof computeEndpoint>, st
     [catalog(one), { interface: 'admin' }],
     'the catalog has no admin endpoint of type compute; it has internal, public',
   ],
-  ['no compute', [[], { interface: 'internal' }], 'the catalog of Keystone has no service of type compute'],
+  [
+    'no compute',
+    [[], { interface: 'internal' }],
+    'the catalog of Keystone has no service of type compute',
+  ],
 ];
 for (const [what, [entries, config], said] of places) {
   test(`the endpoint: ${what}`, () => {
@@ -50,26 +62,41 @@ for (const [what, [entries, config], said] of places) {
   });
 }
 
-const failureOf = async (nova: Nova) => (await nova.services(signal)).failure;
+async function failureOf(nova: Nova) {
+  return (await nova.services(signal)).failure;
+}
 
 test('a wrong password is told in the words of Keystone, with where it is written, and is not tried again', async () => {
   const harness = makeHarness();
   let logins = 0;
   const config = simulatedConfig();
   assert.ok(config.login.kind === 'password');
-  const nova = openNova({ ...config, login: { ...config.login, password: 'wr0ng' } }, harness.clock, asking => {
-    logins += 1;
-    return harness.api.exchange(asking);
-  });
+  const nova = openNova(
+    { ...config, login: { ...config.login, password: 'wr0ng' } },
+    harness.clock,
+    asking => {
+      logins += 1;
+      return harness.api.exchange(asking);
+    },
+  );
   const failure = await failureOf(nova);
-  assert.equal(failure?.message, 'Keystone refuses the login of the environment: The request you have made requires authentication.');
+  assert.equal(
+    failure?.message,
+    'Keystone refuses the login of the environment: The request you have made requires authentication.',
+  );
   assert.deepEqual([failure.kind, logins], ['credentials', 1]);
 });
 
 test('an application credential logs in without a project', async () => {
   const harness = makeHarness();
-  const login = { kind: 'applicationCredential', credential: { id: 'credential' }, secret: 'secret' } as const;
-  const nova = openNova({ ...simulatedConfig(), login }, harness.clock, asking => harness.api.exchange(asking));
+  const login = {
+    kind: 'applicationCredential',
+    credential: { id: 'credential' },
+    secret: 'secret',
+  } as const;
+  const nova = openNova({ ...simulatedConfig(), login }, harness.clock, asking =>
+    harness.api.exchange(asking),
+  );
   assert.equal((await nova.services(signal)).value?.length, 3);
 });
 
@@ -96,7 +123,8 @@ test('the highest microversion that both know is spoken, and a Nova before Pike 
 test('hypervisors are not asked how long they have been up', async () => {
   const versions: (string | undefined)[] = [];
   const nova = makeHarness().open((asking, carry) => {
-    if (asking.url.includes('os-hypervisors')) versions.push(asking.headers['openstack-api-version']);
+    if (asking.url.includes('os-hypervisors'))
+      versions.push(asking.headers['openstack-api-version']);
     return carry();
   });
   assert.equal((await nova.hypervisors(signal)).value?.[0]?.host, 'compute-1');
@@ -122,7 +150,10 @@ test('a POST whose token has ended is repeated with a new one, and done once', a
   const nova = harness.open();
   await nova.services(signal);
   harness.api.keystone.revoke();
-  assert.equal((await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure, undefined);
+  assert.equal(
+    (await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure,
+    undefined,
+  );
   assert.deepEqual([harness.cloud.migrations.records.length, harness.api.keystone.logins], [1, 2]);
 });
 
@@ -141,7 +172,10 @@ test('a GET without an answer is repeated, a POST is not', async () => {
   lost = 1;
   assert.equal((await nova.server(id, signal)).value?.name, 'a');
   lost = 1;
-  assert.equal((await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure?.kind, 'unreachable');
+  assert.equal(
+    (await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure?.kind,
+    'unreachable',
+  );
   assert.equal(harness.cloud.migrations.records.length, 0);
 });
 
@@ -151,7 +185,10 @@ test('a server that is booted from a volume has no image, and is read', async ()
   harness.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
   const nova = harness.open();
   const servers = (await nova.serversOn('compute-1', signal)).value ?? [];
-  assert.deepEqual(Object.fromEntries(servers.map(one => [one.name, one.isVolumeBacked])), { local: false, volume: true });
+  assert.deepEqual(Object.fromEntries(servers.map(one => [one.name, one.isVolumeBacked])), {
+    local: false,
+    volume: true,
+  });
 });
 
 test('a page whose last server is deleted in the middle is begun anew', async () => {
@@ -182,7 +219,9 @@ test('reasons are found with microversions that do not tell details', async () =
 });
 
 test('what is no Keystone and what is no JSON is a failure, and no exception', async () => {
-  await using web = await serving(({ path }) => (path.endsWith('/tokens') ? { status: 201, text: '<html>' } : { status: 404 }));
+  await using web = await serving(({ path }) =>
+    path.endsWith('/tokens') ? { status: 201, text: '<html>' } : { status: 404 },
+  );
   const failure = await failureOf(openNova(simulatedConfig(`${web.base}/v3`), quickClock()));
   assert.match(failure?.message ?? '', /does not answer as a Keystone of version 3/);
   const nobody = await failureOf(openNova(simulatedConfig('http://127.0.0.1:9/v3'), quickClock()));
@@ -198,13 +237,18 @@ test('TLS: the authority of a file, any certificate when told so, and neither wi
   try {
     const caFile = join(folder, 'ca.pem');
     writeFileSync(caFile, testAuthority);
-    const config = simulatedConfig(`https://127.0.0.1:${(server.address() as AddressInfo).port}/v3`);
+    const config = simulatedConfig(
+      `https://127.0.0.1:${(server.address() as AddressInfo).port}/v3`,
+    );
     const said = async (tls: { readonly caFile?: string; readonly insecure?: boolean }) =>
       (await failureOf(openNova({ ...config, ...tls }, quickClock())))?.message ?? '';
     assert.match(await said({ caFile }), /seen$/);
     assert.match(await said({ insecure: true }), /seen$/);
     assert.match(await said({}), /does not answer: .*(certificate|UNABLE_TO_VERIFY)/i);
-    assert.throws(() => httpExchange({ caFile: join(folder, 'none.pem') }), /cannot read the CA file .*none\.pem/);
+    assert.throws(
+      () => httpExchange({ caFile: join(folder, 'none.pem') }),
+      /cannot read the CA file .*none\.pem/,
+    );
   } finally {
     server.closeAllConnections();
     server.close();

@@ -77,13 +77,25 @@ export class NovaClient {
     const target = await this.#open(signal);
     if (target.failure !== undefined) return target;
     const { base, minor } = target.value;
-    const sent = await this.#send(request, `${base}${request.path}`, Math.min(minor, request.mostMinor ?? minor), signal);
+    const sent = await this.#send(
+      request,
+      `${base}${request.path}`,
+      Math.min(minor, request.mostMinor ?? minor),
+      signal,
+    );
     if (sent.failure !== undefined) return sent;
     const { status, text } = sent.value;
-    return status >= 200 && status < 300 ? { value: text === '' ? undefined : jsonOf(text) } : { failure: failureOf(sent.value) };
+    return status >= 200 && status < 300
+      ? { value: text === '' ? undefined : jsonOf(text) }
+      : { failure: failureOf(sent.value) };
   }
 
-  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<NovaResult<HttpResponse>> {
+  async #send(
+    request: NovaRequest,
+    url: string,
+    minor: number | undefined,
+    signal: AbortSignal,
+  ): Promise<NovaResult<HttpResponse>> {
     for (let again = false; ; again = true) {
       const session = await this.#identity.session(signal);
       if (session.failure !== undefined) return session;
@@ -92,11 +104,24 @@ export class NovaClient {
       const headers = {
         accept: 'application/json',
         'x-auth-token': token,
-        ...(minor !== undefined && { 'openstack-api-version': `compute 2.${minor}`, 'x-openstack-nova-api-version': `2.${minor}` }),
+        ...(minor !== undefined && {
+          'openstack-api-version': `compute 2.${minor}`,
+          'x-openstack-nova-api-version': `2.${minor}`,
+        }),
         ...(request.body !== undefined && { 'content-type': 'application/json' }),
       };
-      const asking = { method: request.method, url, headers, ...(request.body !== undefined && { body: JSON.stringify(request.body) }) };
-      const sent = await ask(this.#asker, asking, request.method === 'GET' ? readMs : writeMs, signal);
+      const asking = {
+        method: request.method,
+        url,
+        headers,
+        ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+      };
+      const sent = await ask(
+        this.#asker,
+        asking,
+        request.method === 'GET' ? readMs : writeMs,
+        signal,
+      );
       if (sent.value !== undefined) this.#hear(sent.value);
       if (sent.value?.status !== 401 || again) return sent;
       this.#identity.refused(token);
@@ -118,17 +143,25 @@ export class NovaClient {
     if (session.failure !== undefined) return session;
     const endpoint = computeEndpoint(session.value.catalog, this.#config);
     if (endpoint.failure !== undefined) return endpoint;
-    const found = await discover(endpoint.value, url => this.#send({ method: 'GET', path: '' }, url, undefined, signal));
+    const found = await discover(endpoint.value, url =>
+      this.#send({ method: 'GET', path: '' }, url, undefined, signal),
+    );
     return found.failure === undefined ? this.#settle(found.value) : found;
   }
 
   #settle({ base, most, least = 1 }: FoundVersion): NovaResult<Target> {
     if (most === undefined || most < leastMinor) {
       const what = most === undefined ? 'no microversions' : `microversions up to 2.${most}`;
-      return failed('unfit', `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`);
+      return failed(
+        'unfit',
+        `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`,
+      );
     }
     if (least > maxMinor)
-      return failed('unfit', `the Nova at ${base} speaks microversions from 2.${least} on; 2.${maxMinor} is the latest known here`);
+      return failed(
+        'unfit',
+        `the Nova at ${base} speaks microversions from 2.${least} on; 2.${maxMinor} is the latest known here`,
+      );
     this.#target = { base, minor: Math.min(most, maxMinor) };
     return { value: this.#target };
   }

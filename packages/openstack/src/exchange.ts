@@ -9,7 +9,7 @@ export type TlsOptions = {
   readonly insecure?: boolean;
 };
 
-const readCa = (file: string): Buffer => {
+function readCa(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
@@ -17,7 +17,7 @@ const readCa = (file: string): Buffer => {
       cause: error,
     });
   }
-};
+}
 
 /** Limit of a response in bytes; the requested pages stay far below. */
 const maxBytes = 64 * 1024 * 1024;
@@ -26,5 +26,11 @@ const maxBytes = 64 * 1024 * 1024;
  * Returns a transport for HTTP and HTTPS, with keep-alive. Throws a NovaConfigError for a CA file
  * that cannot be read.
  */
-export const httpExchange = ({ caFile, insecure = false }: TlsOptions): HttpTransport =>
-  createTransport({ ...(caFile !== undefined && { ca: readCa(caFile) }), insecure, mostBytes: maxBytes, keepAlive: true });
+export function httpExchange({ caFile, insecure = false }: TlsOptions): HttpTransport {
+  return createTransport({
+    ...(caFile !== undefined && { ca: readCa(caFile) }),
+    insecure,
+    mostBytes: maxBytes,
+    keepAlive: true,
+  });
+}

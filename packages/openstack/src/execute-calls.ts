@@ -18,42 +18,56 @@ export type NovaDeps = {
 };
 
 /** Messages of nova-kubernetes-drain where it has one, because users search for them. */
-const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
+const begun: Partial<Record<HostCall['kind'], string>> = {
+  disable: 'Disabling hypervisor.',
+  enable: 'Enabling hypervisor.',
+};
 
-const done = (call: HostCall): string => {
+function done(call: HostCall): string {
   if (call.kind === 'disable') return 'Node disabled.';
   if (call.kind === 'enable') return 'Node enabled.';
-  if (call.kind === 'live-migrate') return `Request to migrate VM with BlockMigration ${call.server} accepted`;
+  if (call.kind === 'live-migrate')
+    return `Request to migrate VM with BlockMigration ${call.server} accepted`;
   return {
     'cold-migrate': 'asked for the migration of a stopped VM',
     confirm: 'confirmed the migration of a stopped VM',
     abort: 'called a queued migration off',
   }[call.kind];
-};
+}
 
-const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
+function isOfServer(kind: NovaFailure['kind']): boolean {
+  return kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
+}
 
 /** Records the consequence of Nova's refusal. Returns whether the other calls still make sense. */
-const refused = (hostState: HostState, call: HostCall, { kind, message }: NovaFailure, now: Temporal.Instant): boolean => {
+function refused(
+  hostState: HostState,
+  call: HostCall,
+  { kind, message }: NovaFailure,
+  now: Temporal.Instant,
+): boolean {
   if (kind === 'missing') return true;
   if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
     hostState.refused(call.server, message, now, isOfServer(kind));
     return isOfServer(kind);
   }
-  return (call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused');
-};
+  return (
+    (call.kind === 'confirm' || call.kind === 'abort') &&
+    (kind === 'conflict' || kind === 'refused')
+  );
+}
 
 /**
  * Sends the calls, one after the other, and records what Nova does not store. Returns why the rest
  * was not sent, if Nova is unusable at the moment. Rejects with the signal's reason only.
  */
-export const executeCalls = async (
+export async function executeCalls(
   { nova, log, meter, fence }: NovaDeps,
   calls: readonly HostCall[],
   hostState: HostState,
   task: HostTask,
   signal: AbortSignal,
-): Promise<string | undefined> => {
+): Promise<string | undefined> {
   for (const call of calls) {
     // Another replica leads by now, and decides.
     if (fence?.mayAct() === false) return undefined;
@@ -71,4 +85,4 @@ export const executeCalls = async (
     if (!refused(hostState, call, failure, nova.now())) return failure.message;
   }
   return undefined;
-};
+}

@@ -29,9 +29,15 @@ export type NovaResult<T> =
   | { readonly value: T; readonly failure?: undefined }
   | { readonly value?: undefined; readonly failure: NovaFailure };
 
-export const failed = (kind: NovaFailure['kind'], message: string, status?: number): { readonly failure: NovaFailure } => ({
-  failure: { kind, message, ...(status !== undefined && { status }) },
-});
+export function failed(
+  kind: NovaFailure['kind'],
+  message: string,
+  status?: number,
+): { readonly failure: NovaFailure } {
+  return {
+    failure: { kind, message, ...(status !== undefined && { status }) },
+  };
+}
 
 const kinds: Readonly<Record<number, NovaFailure['kind']>> = {
   401: 'credentials',
@@ -42,7 +48,7 @@ const kinds: Readonly<Record<number, NovaFailure['kind']>> = {
   429: 'trouble',
 };
 
-const wordsIn = (body: Json | undefined): string | undefined => {
+function wordsIn(body: Json | undefined): string | undefined {
   if (!isObject(body)) return undefined;
   // Nova: {"badRequest": {"message"}}; Keystone: {"error": {"message"}}; for microversions:
   // {"errors": [{"detail"}]}.
@@ -50,26 +56,32 @@ const wordsIn = (body: Json | undefined): string | undefined => {
   if (!isObject(first)) return undefined;
   const text = first['message'] ?? first['detail'] ?? first['title'];
   return typeof text === 'string' && text !== '' ? text : undefined;
-};
+}
 
 /** Parses the body as JSON; returns undefined when it is invalid. */
-export const jsonOf = (text: string): Json | undefined => {
+export function jsonOf(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }
-};
+}
 
 /** Returns the failure for an error response. */
-export const failureOf = ({ status, text }: HttpResponse): NovaFailure => {
-  const message = wordsIn(jsonOf(text))?.replaceAll(/\s+/g, ' ').trim() ?? `the server answered ${status}`;
+export function failureOf({ status, text }: HttpResponse): NovaFailure {
+  const message =
+    wordsIn(jsonOf(text))?.replaceAll(/\s+/g, ' ').trim() ?? `the server answered ${status}`;
   return { kind: kinds[status] ?? (status >= 500 ? 'trouble' : 'refused'), message, status };
-};
+}
 
 /** Returns the failure for a missing response. */
-export const unreachable = (error: unknown, url: string): NovaFailure => {
+export function unreachable(error: unknown, url: string): NovaFailure {
   const { code, message } = error as { readonly code?: string; readonly message?: string };
-  const what = [message === undefined || message === '' ? String(error) : message, code].filter(part => part !== undefined);
-  return { kind: 'unreachable', message: `${new URL(url).origin} does not answer: ${[...new Set(what)].join(', ')}` };
-};
+  const what = [message === undefined || message === '' ? String(error) : message, code].filter(
+    part => part !== undefined,
+  );
+  return {
+    kind: 'unreachable',
+    message: `${new URL(url).origin} does not answer: ${[...new Set(what)].join(', ')}`,
+  };
+}

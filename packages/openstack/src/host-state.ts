@@ -1,5 +1,11 @@
 import { isBefore } from '@drydock/apimachinery';
-import type { HostDecision, HostSnapshot, Marker, MigrationLimits, NovaRefusal } from '@drydock/core/hypervisor';
+import type {
+  HostDecision,
+  HostSnapshot,
+  Marker,
+  MigrationLimits,
+  NovaRefusal,
+} from '@drydock/core/hypervisor';
 import {
   type ComputeService,
   hasFailed,
@@ -88,7 +94,8 @@ export class HostState {
    */
   desiredChanged(): void {
     this.#dueMs = 0;
-    if (this.#decision !== undefined) this.#decision = { ...this.#decision, view: { ...this.#decision.view, empty: false } };
+    if (this.#decision !== undefined)
+      this.#decision = { ...this.#decision, view: { ...this.#decision.view, empty: false } };
   }
 
   /** Records a failed read or call; the next attempt is at that time. */
@@ -124,7 +131,12 @@ export class HostState {
    * Reads the host from Nova: two calls (more where there are pages), and at most two more for
    * single servers.
    */
-  async look(nova: Nova, task: HostTask, terms: HostTerms, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
+  async look(
+    nova: Nova,
+    task: HostTask,
+    terms: HostTerms,
+    signal: AbortSignal,
+  ): Promise<NovaResult<HostSnapshot>> {
     const servers = await nova.serversOn(task.host, signal);
     if (servers.failure !== undefined) return servers;
     const migrations = await this.#book.read(nova, task.host, signal);
@@ -152,7 +164,13 @@ export class HostState {
     const elsewhere = await this.#elsewhere(nova, base, signal);
     if (elsewhere.failure !== undefined) return elsewhere;
     await this.#explain(nova, base, signal);
-    return { value: { ...base, elsewhere: elsewhere.value, progress: await this.#progress(nova, base, signal) } };
+    return {
+      value: {
+        ...base,
+        elsewhere: elsewhere.value,
+        progress: await this.#progress(nova, base, signal),
+      },
+    };
   }
 
   #see(servers: readonly NovaServer[], now: Temporal.Instant): void {
@@ -173,13 +191,19 @@ export class HostState {
   }
 
   /** Returns servers that have left, or are leaving; those in a final state are read once. */
-  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<NovaResult<readonly NovaServer[]>> {
+  async #elsewhere(
+    nova: Nova,
+    base: Base,
+    signal: AbortSignal,
+  ): Promise<NovaResult<readonly NovaServer[]>> {
     const here = new Set(base.servers.map(({ id }) => id));
     const from = since(base);
     const leaving = base.migrations
       .filter(
         one =>
-          one.source === base.host && !here.has(one.server) && (isUnderWay(one) || (hasSucceeded(one) && !isBefore(one.created, from))),
+          one.source === base.host &&
+          !here.has(one.server) &&
+          (isUnderWay(one) || (hasSucceeded(one) && !isBefore(one.created, from))),
       )
       .sort((one, other) => one.id - other.id);
     const found: NovaServer[] = [];
@@ -201,10 +225,20 @@ export class HostState {
   }
 
   /** Reads why the latest migrations failed: once for each, two calls. */
-  async #explain(nova: Nova, { servers, migrations, host }: Base, signal: AbortSignal): Promise<void> {
+  async #explain(
+    nova: Nova,
+    { servers, migrations, host }: Base,
+    signal: AbortSignal,
+  ): Promise<void> {
     for (const { id } of servers) {
-      const own = migrations.filter(one => one.server === id && one.source === host && hasFailed(one) && one.status !== 'cancelled');
-      const last = own.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+      const own = migrations.filter(
+        one =>
+          one.server === id && one.source === host && hasFailed(one) && one.status !== 'cancelled',
+      );
+      const last = own.reduce<ServerMigration | undefined>(
+        (best, one) => (best === undefined || one.id > best.id ? one : best),
+        undefined,
+      );
       if (last === undefined || this.#reasons.has(last.id)) continue;
       const questions = this.#questions.get(last.id) ?? 0;
       if (questions >= maxQuestions) continue;
@@ -214,8 +248,14 @@ export class HostState {
     }
   }
 
-  async #progress(nova: Nova, { host, migrations }: Base, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
-    const running = migrations.filter(one => one.source === host && one.type === 'live-migration' && one.status === 'running');
+  async #progress(
+    nova: Nova,
+    { host, migrations }: Base,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, number>> {
+    const running = migrations.filter(
+      one => one.source === host && one.type === 'live-migration' && one.status === 'running',
+    );
     const told = new Map<string, number>();
     for (const { server } of running) {
       const percent = await nova.progress(server, signal);

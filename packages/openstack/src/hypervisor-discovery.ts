@@ -1,6 +1,12 @@
 import { secondsAfter } from '@drydock/apimachinery';
 import type { ComputeService } from '@drydock/core/hypervisor';
-import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '@drydock/core/hypervisor';
+import {
+  type HypervisorIdentity,
+  type Match,
+  type Matcher,
+  matchHosts,
+  type NodeIdentity,
+} from '@drydock/core/hypervisor';
 import type { Clock } from '@drydock/utils';
 import type { NovaFailure } from './failure.ts';
 import type { Nova } from './nova.ts';
@@ -73,7 +79,11 @@ export class HypervisorDiscovery {
   }
 
   async #readHypervisors(signal: AbortSignal): Promise<NovaFailure | undefined> {
-    if (this.#goodUntil !== undefined && Temporal.Instant.compare(this.#clock.now(), this.#goodUntil) < 0) return undefined;
+    if (
+      this.#goodUntil !== undefined &&
+      Temporal.Instant.compare(this.#clock.now(), this.#goodUntil) < 0
+    )
+      return undefined;
     const { value, failure } = await this.#nova.hypervisors(signal);
     if (value === undefined) return failure;
     this.#hypervisors = value;
@@ -83,9 +93,14 @@ export class HypervisorDiscovery {
 
   #match(): void {
     const named = new Set(this.#hypervisors.map(({ host }) => host));
-    const bare = [...this.#services.keys()].filter(host => !named.has(host)).map(host => ({ host }));
+    const bare = [...this.#services.keys()]
+      .filter(host => !named.has(host))
+      .map(host => ({ host }));
     const present = this.#present();
-    this.#matches = this.#matcher(present, [...this.#hypervisors.filter(({ host }) => this.#services.has(host)), ...bare]);
+    this.#matches = this.#matcher(present, [
+      ...this.#hypervisors.filter(({ host }) => this.#services.has(host)),
+      ...bare,
+    ]);
     this.#matched = new Set(present.map(({ name }) => name));
   }
 }

@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markOf } from '@drydock/core/hypervisor';
-import { desiredOf, isEmptied, makeHarness, moves, type NovaHarness, runUntil, type Tap, told, viewOf } from './testing/harness.ts';
+import {
+  desiredOf,
+  isEmptied,
+  makeHarness,
+  moves,
+  type NovaHarness,
+  runUntil,
+  type Tap,
+  told,
+  viewOf,
+} from './testing/harness.ts';
 
 /** Twenty servers of two projects, one paused, one shut off. */
-const furnish = (harness: NovaHarness): void => {
+function furnish(harness: NovaHarness): void {
   for (let n = 1; n <= 20; n += 1) {
     const vmState = n === 3 ? 'paused' : n === 7 ? 'stopped' : 'active';
     const name = `s${String(n).padStart(2, '0')}`;
@@ -17,13 +27,13 @@ const furnish = (harness: NovaHarness): void => {
       memoryMiB: 64 * (1 + (n % 3)),
     });
   }
-};
+}
 
-const serviceOf = ({ cloud }: NovaHarness, name = 'compute-1') => {
+function serviceOf({ cloud }: NovaHarness, name = 'compute-1') {
   const host = cloud.hosts.get(name);
   assert.ok(host);
   return host;
-};
+}
 
 test('twenty servers of two projects over three pages leave, paused and shut off ones as well, and stay what they were', async () => {
   const harness = makeHarness({ pageSize: 8 });
@@ -36,13 +46,18 @@ test('twenty servers of two projects over three pages leave, paused and shut off
   assert.deepEqual(harness.cloud.on('compute-1'), []);
   assert.deepEqual(new Set(moves(harness)), new Set([1]));
   assert.deepEqual(
-    [...harness.cloud.servers.values()].map(({ vmState }) => vmState).filter(state => state !== 'active'),
+    [...harness.cloud.servers.values()]
+      .map(({ vmState }) => vmState)
+      .filter(state => state !== 'active'),
     ['paused', 'stopped'],
   );
   const { vms } = viewOf(reconciler);
   assert.deepEqual(new Set(vms.map(({ state }) => state)), new Set(['Moved']));
   assert.equal(vms.length, 20);
-  assert.match(serviceOf(harness).reason ?? '', /^drydock: maintenance m: new disks \(since 2030-01-10T\d\d:\d\d:\d\dZ\)$/);
+  assert.match(
+    serviceOf(harness).reason ?? '',
+    /^drydock: maintenance m: new disks \(since 2030-01-10T\d\d:\d\d:\d\dZ\)$/,
+  );
 });
 
 for (const concurrency of [1, 3]) {
@@ -105,15 +120,31 @@ test('what Nova has no host for cannot move, for its own reason, and is tried ag
 test('states in which Nova moves nothing are told with what would help, and do not keep the others', async () => {
   const harness = makeHarness();
   harness.add({ name: 'good', host: 'compute-1' });
-  for (const vmState of ['error', 'suspended', 'rescued', 'shelved', 'soft-delete', 'resized', 'strange']) {
+  for (const vmState of [
+    'error',
+    'suspended',
+    'rescued',
+    'shelved',
+    'soft-delete',
+    'resized',
+    'strange',
+  ]) {
     harness.add({ name: vmState, host: 'compute-1', vmState });
   }
   const reconciler = harness.reconciler();
   reconciler.want('compute-1', desiredOf());
-  await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length === 7 && told(reconciler, 'good') === 'Moved');
+  await runUntil(
+    harness,
+    reconciler,
+    () => harness.cloud.on('compute-1').length === 7 && told(reconciler, 'good') === 'Moved',
+  );
   const { vms, empty } = viewOf(reconciler);
   assert.equal(empty, false);
-  assert.ok(vms.filter(({ name }) => name !== 'good').every(({ state, remedy }) => state === 'Cannot' && remedy !== undefined));
+  assert.ok(
+    vms
+      .filter(({ name }) => name !== 'good')
+      .every(({ state, remedy }) => state === 'Cannot' && remedy !== undefined),
+  );
   assert.deepEqual(harness.cloud.migrations.records.length, 1);
 });
 
@@ -125,7 +156,10 @@ test('the policy leaves what it says', async () => {
   harness.add({ name: 'stopped', host: 'compute-1', vmState: 'stopped', volumeBacked: true });
   harness.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', desiredOf({ failed: 'Leave', localDisk: 'Leave', paused: 'Leave', stopped: 'Leave' }));
+  reconciler.want(
+    'compute-1',
+    desiredOf({ failed: 'Leave', localDisk: 'Leave', paused: 'Leave', stopped: 'Leave' }),
+  );
   await runUntil(harness, reconciler, isEmptied(reconciler));
   assert.deepEqual(harness.cloud.on('compute-1'), ['error', 'local', 'paused', 'stopped']);
   assert.deepEqual(
@@ -154,7 +188,11 @@ test('an API that is down for 30 s is told, and nothing is called empty meanwhil
   await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length < 10);
   harness.cloud.down = true;
   const since = harness.seconds();
-  await runUntil(harness, reconciler, () => harness.seconds() > since + 30 && viewOf(reconciler).problem !== undefined);
+  await runUntil(
+    harness,
+    reconciler,
+    () => harness.seconds() > since + 30 && viewOf(reconciler).problem !== undefined,
+  );
   assert.match(viewOf(reconciler).problem ?? '', /does not answer: connect ECONNREFUSED/);
   assert.equal(viewOf(reconciler).empty, false);
   harness.cloud.down = false;
@@ -164,7 +202,7 @@ test('an API that is down for 30 s is told, and nothing is called empty meanwhil
 });
 
 /** The process dies at the n-th call: before it is sent, or before its answer is heard. */
-const dyingAt = (last: number, isSent: boolean, died: () => void): Tap => {
+function dyingAt(last: number, isSent: boolean, died: () => void): Tap {
   let calls = 0;
   return async (_, carry) => {
     calls += 1;
@@ -173,7 +211,7 @@ const dyingAt = (last: number, isSent: boolean, died: () => void): Tap => {
     died();
     return new Promise(() => {});
   };
-};
+}
 
 test('killed at every call, before it and after it, the next start goes on and moves nothing twice', async () => {
   let isOver = false;
@@ -194,7 +232,8 @@ test('killed at every call, before it and after it, the next start goes on and m
       first.want('compute-1', desiredOf());
       const stop = new AbortController();
       void first.run(stop.signal);
-      while (!behavior.isDead && !isEmptied(first)()) await new Promise(resolve => setImmediate(resolve));
+      while (!behavior.isDead && !isEmptied(first)())
+        await new Promise(resolve => setImmediate(resolve));
       stop.abort();
       isOver = !behavior.isDead;
       const second = harness.reconciler();
@@ -222,15 +261,22 @@ test('released in the middle: what Nova has not begun is called off, a cold migr
   harness.held.add('compute-1');
   const reconciler = harness.reconciler();
   reconciler.want('compute-1', desiredOf({ active: 'Leave', paused: 'Leave' }));
-  await runUntil(harness, reconciler, () => harness.cloud.migrations.records.some(({ type }) => type === 'migration'));
+  await runUntil(harness, reconciler, () =>
+    harness.cloud.migrations.records.some(({ type }) => type === 'migration'),
+  );
   reconciler.want('compute-1', desiredOf());
-  await runUntil(harness, reconciler, () => harness.cloud.migrations.records.some(({ status }) => status === 'queued'));
+  await runUntil(harness, reconciler, () =>
+    harness.cloud.migrations.records.some(({ status }) => status === 'queued'),
+  );
   harness.held.clear();
   reconciler.want('compute-1', undefined);
   await runUntil(harness, reconciler, () => serviceOf(harness).enabled);
   assert.equal(serviceOf(harness).reason, undefined);
   assert.ok(harness.cloud.migrations.records.some(({ status }) => status === 'cancelled'));
-  assert.equal(harness.cloud.migrations.records.find(({ type }) => type === 'migration')?.status, 'confirmed');
+  assert.equal(
+    harness.cloud.migrations.records.find(({ type }) => type === 'migration')?.status,
+    'confirmed',
+  );
   const stayed = harness.cloud.on('compute-1').length;
   await harness.clock.sleep(60_000);
   assert.ok(harness.cloud.on('compute-1').length >= stayed - 1);
@@ -265,7 +311,11 @@ test('a service that an administrator disabled stays his: emptied, and not enabl
 
 test('a service that was emptied by hand once is not released by whoever follows nodes', async () => {
   const harness = makeHarness();
-  harness.cloud.setService('compute-1', false, markOf('drydock nova: ', 'by hand', harness.clock.now()));
+  harness.cloud.setService(
+    'compute-1',
+    false,
+    markOf('drydock nova: ', 'by hand', harness.clock.now()),
+  );
   const reconciler = harness.reconciler();
   const since = harness.seconds();
   await runUntil(harness, reconciler, () => harness.seconds() > since + 300);
@@ -300,7 +350,12 @@ test('the resize of somebody else is told and left alone', async () => {
   const id = harness.add({ name: 'theirs', host: 'compute-1', vmState: 'stopped' });
   const server = harness.cloud.servers.get(id);
   assert.ok(server);
-  harness.cloud.migrations.begin(server, 'migration', 'somebody', harness.clock.now().epochMilliseconds);
+  harness.cloud.migrations.begin(
+    server,
+    'migration',
+    'somebody',
+    harness.clock.now().epochMilliseconds,
+  );
   await harness.clock.sleep(10_000);
   const reconciler = harness.reconciler();
   reconciler.want('compute-1', desiredOf());
@@ -311,19 +366,32 @@ test('the resize of somebody else is told and left alone', async () => {
 });
 
 test('nodes that are no hypervisors are none, and the limit over all hosts holds', async () => {
-  const harness = makeHarness({ hosts: ['compute-1', 'compute-2', 'compute-3', 'compute-4'], concurrency: 5 });
-  for (const host of ['compute-1', 'compute-2']) for (let n = 0; n < 6; n += 1) harness.add({ name: `${host}-${n}`, host });
+  const harness = makeHarness({
+    hosts: ['compute-1', 'compute-2', 'compute-3', 'compute-4'],
+    concurrency: 5,
+  });
+  for (const host of ['compute-1', 'compute-2'])
+    for (let n = 0; n < 6; n += 1) harness.add({ name: `${host}-${n}`, host });
   const nodes = [{ name: 'worker-1' }, { name: 'compute-1' }, { name: 'compute-2' }];
   const most = { value: 0 };
-  const reconciler = harness.reconciler({ nodes: () => nodes, limits: { total: 3 } }, async (_, carry) => {
-    const said = await carry();
-    const open = harness.cloud.migrations.records.filter(({ status }) => !['completed', 'error'].includes(status)).length;
-    most.value = Math.max(most.value, open);
-    return said;
-  });
+  const reconciler = harness.reconciler(
+    { nodes: () => nodes, limits: { total: 3 } },
+    async (_, carry) => {
+      const said = await carry();
+      const open = harness.cloud.migrations.records.filter(
+        ({ status }) => !['completed', 'error'].includes(status),
+      ).length;
+      most.value = Math.max(most.value, open);
+      return said;
+    },
+  );
   reconciler.want('compute-1', desiredOf());
   reconciler.want('compute-2', desiredOf());
-  await runUntil(harness, reconciler, () => isEmptied(reconciler)() && isEmptied(reconciler, 'compute-2')());
+  await runUntil(
+    harness,
+    reconciler,
+    () => isEmptied(reconciler)() && isEmptied(reconciler, 'compute-2')(),
+  );
   assert.equal(reconciler.of('worker-1'), 'none');
   assert.equal(most.value, 3);
 });
@@ -334,7 +402,9 @@ test('a host whose nova-compute is down is told, and nothing is asked in vain', 
   serviceOf(harness).up = false;
   const reconciler = harness.reconciler();
   reconciler.want('compute-1', desiredOf());
-  await runUntil(harness, reconciler, () => told(reconciler, 'a').includes('nova-compute on compute-1 is down'));
+  await runUntil(harness, reconciler, () =>
+    told(reconciler, 'a').includes('nova-compute on compute-1 is down'),
+  );
   assert.equal(harness.cloud.migrations.records.length, 0);
   serviceOf(harness).up = true;
   await runUntil(harness, reconciler, isEmptied(reconciler));
@@ -365,7 +435,12 @@ test('a server that was on its way to the host keeps it from being empty, until 
   const server = harness.cloud.servers.get(id);
   assert.ok(server);
   harness.cloud.setService('compute-3', false, 'full');
-  harness.cloud.migrations.begin(server, 'live-migration', 'somebody', harness.clock.now().epochMilliseconds);
+  harness.cloud.migrations.begin(
+    server,
+    'live-migration',
+    'somebody',
+    harness.clock.now().epochMilliseconds,
+  );
   await harness.clock.sleep(1000);
   const reconciler = harness.reconciler();
   reconciler.want('compute-1', desiredOf());
@@ -377,14 +452,21 @@ test('a server that was on its way to the host keeps it from being empty, until 
   await runUntil(harness, reconciler, isEmptied(reconciler), 15);
 });
 
-const saying = (status: number, message: string) => ({ status, headers: {}, text: JSON.stringify({ refused: { code: status, message } }) });
+function saying(status: number, message: string) {
+  return { status, headers: {}, text: JSON.stringify({ refused: { code: status, message } }) };
+}
 
 test('a user without the rights is told so, in the words of Nova', async () => {
   const harness = makeHarness();
-  const message = "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.";
-  const reconciler = harness.reconciler({}, async ({ url }, carry) => (url.includes('/servers/detail') ? saying(403, message) : carry()));
+  const message =
+    "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.";
+  const reconciler = harness.reconciler({}, async ({ url }, carry) =>
+    url.includes('/servers/detail') ? saying(403, message) : carry(),
+  );
   reconciler.want('compute-1', desiredOf());
-  await runUntil(harness, reconciler, () => JSON.stringify(reconciler.of('compute-1')).includes(message));
+  await runUntil(harness, reconciler, () =>
+    JSON.stringify(reconciler.of('compute-1')).includes(message),
+  );
   assert.equal(viewOf(reconciler).empty, false);
 });
 
@@ -413,7 +495,10 @@ test('a node that comes later is found, and one that is no hypervisor is none', 
   assert.equal(reconciler.of('compute-1'), 'unknown');
   nodes.push({ name: 'compute-1' }, { name: 'worker' });
   await runUntil(harness, reconciler, () => reconciler.of('compute-1') !== 'unknown', 60);
-  assert.deepEqual([viewOf(reconciler), reconciler.of('worker')], [{ vms: [], empty: false }, 'none']);
+  assert.deepEqual(
+    [viewOf(reconciler), reconciler.of('worker')],
+    [{ vms: [], empty: false }, 'none'],
+  );
 });
 
 test('released while Nova is being asked: nothing more is moved, and nothing is disabled', async () => {
@@ -432,7 +517,10 @@ test('released while Nova is being asked: nothing more is moved, and nothing is 
   await runUntil(harness, reconciler, () => looks === 1 && harness.seconds() > 0);
   const since = harness.seconds();
   await runUntil(harness, reconciler, () => harness.seconds() > since + 60);
-  assert.deepEqual([harness.cloud.migrations.records.length, serviceOf(harness).enabled], [0, true]);
+  assert.deepEqual(
+    [harness.cloud.migrations.records.length, serviceOf(harness).enabled],
+    [0, true],
+  );
   assert.equal(harness.api.asked.filter(call => call.startsWith('PUT')).length, 0);
 });
 
@@ -442,7 +530,12 @@ test('somebody who makes room and asks anew by hand does not wait for the pauses
     const id = harness.add({ name: 'stuck', host: 'compute-1', pinned: true });
     const first = harness.reconciler({ isAnew });
     first.want('compute-1', desiredOf());
-    await runUntil(harness, first, () => harness.cloud.migrations.records.filter(({ status }) => status === 'error').length === 5);
+    await runUntil(
+      harness,
+      first,
+      () =>
+        harness.cloud.migrations.records.filter(({ status }) => status === 'error').length === 5,
+    );
     const server = harness.cloud.servers.get(id);
     assert.ok(server);
     server.pinned = false;

@@ -94,10 +94,12 @@ export class HypervisorReconciler implements Hypervisors {
     if (before === undefined && desired === undefined) return;
     if (desired === undefined) this.#desired.delete(nodeName);
     else this.#desired.set(nodeName, desired);
-    const isSamePolicy = before !== undefined && JSON.stringify(before.policy) === JSON.stringify(desired?.policy);
+    const isSamePolicy =
+      before !== undefined && JSON.stringify(before.policy) === JSON.stringify(desired?.policy);
     if (isSamePolicy) return;
     const match = this.#discovery.matchOf(nodeName);
-    const hostState = match !== undefined && 'host' in match ? this.#hostStates.get(match.host) : undefined;
+    const hostState =
+      match !== undefined && 'host' in match ? this.#hostStates.get(match.host) : undefined;
     hostState?.desiredChanged();
     this.#wake();
   }
@@ -113,9 +115,12 @@ export class HypervisorReconciler implements Hypervisors {
     signal.addEventListener('abort', stop);
     while (!signal.aborted) {
       this.#nudge = new AbortController();
-      const problem = await this.#round(signal).catch((error: unknown) => this.#unexpected(error, signal));
+      const problem = await this.#round(signal).catch((error: unknown) =>
+        this.#unexpected(error, signal),
+      );
       if (signal.aborted) break;
-      if (problem !== undefined && this.#problem !== problem) log.warn('failed to reach Nova; retrying', { error: problem });
+      if (problem !== undefined && this.#problem !== problem)
+        log.warn('failed to reach Nova; retrying', { error: problem });
       if (problem === undefined && this.#problem !== undefined) log.info('Nova responds again');
       this.#problem = problem;
       if (problem === undefined) backoff.reset();
@@ -137,7 +142,10 @@ export class HypervisorReconciler implements Hypervisors {
 
   #pauseMs(): number {
     const now = this.#options.clock.now().epochMilliseconds;
-    return Math.max(Math.min(idleMs, ...this.#hostStates.values().map(({ dueMs }) => dueMs - now)), 0);
+    return Math.max(
+      Math.min(idleMs, ...this.#hostStates.values().map(({ dueMs }) => dueMs - now)),
+      0,
+    );
   }
 
   /** Reads everything that is due, and acts on it. Returns the failure, if any. */
@@ -167,7 +175,10 @@ export class HypervisorReconciler implements Hypervisors {
   /** Returns the current desired state. */
   #wanted(node: string): Pick<HostTask, 'desired' | 'isReleased'> {
     const desired = this.#desired.get(node);
-    return { desired, isReleased: desired === undefined && this.#options.held()?.has(node) === false };
+    return {
+      desired,
+      isReleased: desired === undefined && this.#options.held()?.has(node) === false,
+    };
   }
 
   #hostState(host: string): HostState {
@@ -186,18 +197,31 @@ export class HypervisorReconciler implements Hypervisors {
 
   #look(task: HostTask, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
     const { nova, marker = 'drydock: ', isAnew = false } = this.#options;
-    return this.#hostState(task.host).look(nova, task, { marker, limits: this.#limits, isAnew }, signal);
+    return this.#hostState(task.host).look(
+      nova,
+      task,
+      { marker, limits: this.#limits, isAnew },
+      signal,
+    );
   }
 
   /**
    * Decides in the order of the hosts' names, so that the common limit holds exactly; then sends
    * the calls of all.
    */
-  async #act(tasks: readonly HostTask[], looks: readonly NovaResult<HostSnapshot>[], signal: AbortSignal): Promise<void> {
+  async #act(
+    tasks: readonly HostTask[],
+    looks: readonly NovaResult<HostSnapshot>[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { nova } = this.#options;
     const now = nova.now();
     let free =
-      this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : inFlightMigrations(value, now).all), 0);
+      this.#limits.total -
+      looks.reduce(
+        (sum, { value }) => sum + (value === undefined ? 0 : inFlightMigrations(value, now).all),
+        0,
+      );
     free -= this.#flightsElsewhere(tasks);
     const acting: Promise<void>[] = [];
     for (const [index, task] of tasks.entries()) {
@@ -208,9 +232,15 @@ export class HypervisorReconciler implements Hypervisors {
       const { value } = look;
       // Reading takes time: a server of a node that was released meanwhile is not moved.
       const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
-      const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+      const asked = decision.calls.filter(
+        ({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate',
+      ).length;
       free -= asked;
-      hostState.decided(decision, inFlightMigrations(value, now).all + asked, this.#in(decision.againMs ?? 0));
+      hostState.decided(
+        decision,
+        inFlightMigrations(value, now).all + asked,
+        this.#in(decision.againMs ?? 0),
+      );
       acting.push(this.#perform(decision.calls, hostState, task, signal));
     }
     await Promise.all(acting);
@@ -219,10 +249,17 @@ export class HypervisorReconciler implements Hypervisors {
   /** Returns the running migrations off hosts that are not read in this round. */
   #flightsElsewhere(tasks: readonly HostTask[]): number {
     const looked = new Set(tasks.map(({ host }) => host));
-    return this.#hostStates.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
+    return this.#hostStates
+      .entries()
+      .reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
   }
 
-  async #perform(calls: readonly HostCall[], hostState: HostState, task: HostTask, signal: AbortSignal): Promise<void> {
+  async #perform(
+    calls: readonly HostCall[],
+    hostState: HostState,
+    task: HostTask,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { nova, log, meter, fence } = this.#options;
     const problem = await executeCalls({ nova, log, meter, fence }, calls, hostState, task, signal);
     if (problem !== undefined) hostState.failed(problem, this.#in(troubleMs));

@@ -1,4 +1,11 @@
-import { isObject, type Json, type JsonObject, readTime, secondsAfter, secondsBetween } from '@drydock/apimachinery';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  readTime,
+  secondsAfter,
+  secondsBetween,
+} from '@drydock/apimachinery';
 import { ask, type NovaTransport } from './ask.ts';
 import type { Login, NameOrId, NovaConfig } from './config/config.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
@@ -12,14 +19,19 @@ export type Session = {
   readonly catalog: readonly JsonObject[];
 };
 
-const withDomain = (named: NameOrId, domain: NameOrId | undefined): JsonObject => ({ ...named, ...(domain && { domain: { ...domain } }) });
+function withDomain(named: NameOrId, domain: NameOrId | undefined): JsonObject {
+  return { ...named, ...(domain && { domain: { ...domain } }) };
+}
 
-const bodyOf = (login: Login): Json => {
+function bodyOf(login: Login): Json {
   if (login.kind === 'password') {
     const { user, userDomain, password, scope } = login;
     return {
       auth: {
-        identity: { methods: ['password'], password: { user: { ...withDomain(user, userDomain), password } } },
+        identity: {
+          methods: ['password'],
+          password: { user: { ...withDomain(user, userDomain), password } },
+        },
         scope: { project: withDomain(scope.project, scope.projectDomain) },
       },
     };
@@ -27,20 +39,31 @@ const bodyOf = (login: Login): Json => {
   const { credential, secret, user, userDomain } = login;
   const owner = user && 'name' in credential ? { user: withDomain(user, userDomain) } : {};
   return {
-    auth: { identity: { methods: ['application_credential'], application_credential: { ...credential, secret, ...owner } } },
+    auth: {
+      identity: {
+        methods: ['application_credential'],
+        application_credential: { ...credential, secret, ...owner },
+      },
+    },
   };
-};
+}
 
-const objectsIn = (value: Json | undefined): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
 
 /**
  * Returns the time of renewal: when an eighth of the token's life is left, at most two minutes
  * before its end.
  */
-const renewal = (issued: Temporal.Instant, expires: Temporal.Instant, now: Temporal.Instant): Temporal.Instant => {
+function renewal(
+  issued: Temporal.Instant,
+  expires: Temporal.Instant,
+  now: Temporal.Instant,
+): Temporal.Instant {
   const life = secondsBetween(issued, expires);
   return secondsAfter(now, life - Math.min(120, life / 8));
-};
+}
 
 const loginTimeoutMs = 30_000;
 
@@ -59,7 +82,8 @@ export class Identity {
   /** Returns a session whose token is valid for a while. Rejects with the signal's reason only. */
   async session(signal: AbortSignal): Promise<NovaResult<Session>> {
     const now = this.#asker.clock.now();
-    if (this.#session !== undefined && Temporal.Instant.compare(now, this.#session.renewAt) < 0) return { value: this.#session };
+    if (this.#session !== undefined && Temporal.Instant.compare(now, this.#session.renewAt) < 0)
+      return { value: this.#session };
     this.#login ??= this.#logIn(signal).finally(() => {
       this.#login = undefined;
     });
@@ -74,17 +98,28 @@ export class Identity {
   async #logIn(signal: AbortSignal): Promise<NovaResult<Session>> {
     const { authUrl, login, source } = this.#config;
     const headers = { 'content-type': 'application/json', accept: 'application/json' };
-    const asking = { method: 'POST', url: `${authUrl}/auth/tokens`, headers, body: JSON.stringify(bodyOf(login)) } as const;
+    const asking = {
+      method: 'POST',
+      url: `${authUrl}/auth/tokens`,
+      headers,
+      body: JSON.stringify(bodyOf(login)),
+    } as const;
     const { value: answer, failure } = await ask(this.#asker, asking, loginTimeoutMs, signal);
     if (failure !== undefined) return { failure };
     if (answer.status !== 201) {
       const refusal = failureOf(answer);
-      return { failure: { ...refusal, message: `Keystone refuses the login of ${source}: ${refusal.message}` } };
+      return {
+        failure: {
+          ...refusal,
+          message: `Keystone refuses the login of ${source}: ${refusal.message}`,
+        },
+      };
     }
     const token = answer.headers['x-subject-token'];
     const said = jsonOf(answer.text);
     const body = isObject(said) && isObject(said['token']) ? said['token'] : undefined;
-    if (token === undefined || body === undefined) return failed('unfit', `${authUrl} does not answer as a Keystone of version 3`);
+    if (token === undefined || body === undefined)
+      return failed('unfit', `${authUrl} does not answer as a Keystone of version 3`);
     this.#session = this.#sessionOf(token, body);
     return { value: this.#session };
   }
@@ -103,17 +138,27 @@ export class Identity {
   }
 }
 
-const fits = (endpoint: JsonObject, region: string): boolean => endpoint['region_id'] === region || endpoint['region'] === region;
+function fits(endpoint: JsonObject, region: string): boolean {
+  return endpoint['region_id'] === region || endpoint['region'] === region;
+}
 
-const list = (values: Iterable<unknown>): string => [...new Set([...values].map(String))].sort().join(', ');
+function list(values: Iterable<unknown>): string {
+  return [...new Set([...values].map(String))].sort().join(', ');
+}
 
 /**
  * Returns the URL of Nova in Keystone's catalog; an `unfit` failure lists what the catalog offers
  * instead.
  */
-export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<NovaConfig, 'region' | 'interface'>): NovaResult<string> => {
-  const entries = catalog.filter(({ type }) => type === 'compute').flatMap(({ endpoints }) => objectsIn(endpoints));
-  if (entries.length === 0) return failed('unfit', 'the catalog of Keystone has no service of type compute');
+export function computeEndpoint(
+  catalog: readonly JsonObject[],
+  config: Pick<NovaConfig, 'region' | 'interface'>,
+): NovaResult<string> {
+  const entries = catalog
+    .filter(({ type }) => type === 'compute')
+    .flatMap(({ endpoints }) => objectsIn(endpoints));
+  if (entries.length === 0)
+    return failed('unfit', 'the catalog of Keystone has no service of type compute');
   const offered = entries.filter(entry => entry['interface'] === config.interface);
   if (offered.length === 0) {
     return failed(
@@ -123,12 +168,20 @@ export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<Nov
   }
   const regions = list(offered.map(({ region_id, region }) => region_id ?? region));
   const { region } = config;
-  const [endpoint, ...others] = region === undefined ? offered : offered.filter(entry => fits(entry, region));
-  if (endpoint === undefined) return failed('unfit', `the catalog has no region ${region} with a compute endpoint; it has ${regions}`);
+  const [endpoint, ...others] =
+    region === undefined ? offered : offered.filter(entry => fits(entry, region));
+  if (endpoint === undefined)
+    return failed(
+      'unfit',
+      `the catalog has no region ${region} with a compute endpoint; it has ${regions}`,
+    );
   if (region === undefined && others.length > 0)
-    return failed('unfit', `the catalog has several regions (${regions}): choose one with --region`);
+    return failed(
+      'unfit',
+      `the catalog has several regions (${regions}): choose one with --region`,
+    );
   const { url } = endpoint;
   return typeof url === 'string'
     ? { value: url.replace(/\/+$/, '') }
     : failed('unfit', 'the compute endpoint in the catalog has no address');
-};
+}

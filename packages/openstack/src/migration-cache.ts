@@ -18,15 +18,30 @@ export class MigrationCache {
   #readAt: Temporal.Instant | undefined;
 
   /** Returns all records, after one call (more where they have pages). */
-  async read(nova: Nova, host: string, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>> {
+  async read(
+    nova: Nova,
+    host: string,
+    signal: AbortSignal,
+  ): Promise<NovaResult<readonly ServerMigration[]>> {
     const now = nova.now();
-    const isOld = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
+    const isOld =
+      this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
     // Only a full read shows that a server on its way to this host was deleted: its record is
     // missing.
-    const isWhole = isOld || this.#records.values().some(one => one.target === host && one.source !== host && isUnderWay(one));
-    const since = isWhole || this.#readAt === undefined ? undefined : secondsAfter(this.#readAt, -overlapSeconds);
+    const isWhole =
+      isOld ||
+      this.#records
+        .values()
+        .some(one => one.target === host && one.source !== host && isUnderWay(one));
+    const since =
+      isWhole || this.#readAt === undefined
+        ? undefined
+        : secondsAfter(this.#readAt, -overlapSeconds);
     const { value, failure } = await nova.migrations(host, since, signal);
-    if (value === undefined) return failure === undefined ? failed('trouble', 'the migrations cannot be read') : { failure };
+    if (value === undefined)
+      return failure === undefined
+        ? failed('trouble', 'the migrations cannot be read')
+        : { failure };
     if (isWhole) {
       this.#records.clear();
       this.#wholeAt = now;
@@ -38,7 +53,8 @@ export class MigrationCache {
 
   /** Drops the records of a deleted server, as Nova does. */
   forget(server: string): void {
-    for (const record of this.#records.values()) if (record.server === server) this.#records.delete(record.id);
+    for (const record of this.#records.values())
+      if (record.server === server) this.#records.delete(record.id);
   }
 
   /** Drops migrations that were created before `from` and are over. */

@@ -1,5 +1,11 @@
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
-import type { ComputeService, HostCall, HypervisorIdentity, NovaServer, ServerMigration } from '@drydock/core/hypervisor';
+import type {
+  ComputeService,
+  HostCall,
+  HypervisorIdentity,
+  NovaServer,
+  ServerMigration,
+} from '@drydock/core/hypervisor';
 import type { Clock, HttpTransport } from '@drydock/utils';
 import { NovaClient } from './client.ts';
 import type { NovaConfig } from './config/config.ts';
@@ -29,7 +35,11 @@ export type Nova = {
    * Returns migrations from a host and to it; only those changed since this time, where Nova
    * supports that. One call a page.
    */
-  migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<NovaResult<readonly ServerMigration[]>>;
+  migrations(
+    host: string,
+    since: Temporal.Instant | undefined,
+    signal: AbortSignal,
+  ): Promise<NovaResult<readonly ServerMigration[]>>;
   /**
    * Returns the percentage of a running live migration; undefined where it is unknown. One call.
    */
@@ -45,15 +55,25 @@ const minorOfPages = 59;
 /** Last minor number before the list of hypervisors queries the uptime of each. */
 const minorBeforeUptime = 87;
 
-const projected = <T>(answer: NovaResult<readonly JsonObject[]>, project: (raw: JsonObject) => T | undefined): NovaResult<readonly T[]> =>
-  answer.value === undefined ? { failure: answer.failure } : { value: answer.value.flatMap(raw => project(raw) ?? []) };
+function projected<T>(
+  answer: NovaResult<readonly JsonObject[]>,
+  project: (raw: JsonObject) => T | undefined,
+): NovaResult<readonly T[]> {
+  return answer.value === undefined
+    ? { failure: answer.failure }
+    : { value: answer.value.flatMap(raw => project(raw) ?? []) };
+}
 
-const part = (body: Json | undefined, key: string): readonly JsonObject[] => {
+function part(body: Json | undefined, key: string): readonly JsonObject[] {
   const items = isObject(body) ? body[key] : undefined;
   return Array.isArray(items) ? items.filter(isObject) : [];
-};
+}
 
-type Request = { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly path: string; readonly body?: Json };
+type Request = {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: Json;
+};
 
 const actions = {
   // No host: the scheduler chooses. auto: Nova checks whether disks have to be copied.
@@ -62,62 +82,103 @@ const actions = {
   confirm: { confirmResize: null },
 } as const;
 
-const requestOf = (call: HostCall, service: string): Request => {
+function requestOf(call: HostCall, service: string): Request {
   if (call.kind === 'disable') {
-    return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'disabled', disabled_reason: call.reason } };
+    return {
+      method: 'PUT',
+      path: `/os-services/${service}`,
+      body: { status: 'disabled', disabled_reason: call.reason },
+    };
   }
-  if (call.kind === 'enable') return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'enabled' } };
-  if (call.kind === 'abort') return { method: 'DELETE', path: `/servers/${call.server}/migrations/${call.migration}` };
+  if (call.kind === 'enable')
+    return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'enabled' } };
+  if (call.kind === 'abort')
+    return { method: 'DELETE', path: `/servers/${call.server}/migrations/${call.migration}` };
   return { method: 'POST', path: `/servers/${call.server}/action`, body: actions[call.kind] };
-};
+}
 
-const readServices = async (client: NovaClient, signal: AbortSignal): Promise<NovaResult<readonly ComputeService[]>> => {
-  const { value, failure } = await client.call({ method: 'GET', path: '/os-services?binary=nova-compute' }, signal);
-  return failure === undefined ? { value: part(value, 'services').flatMap(raw => serviceOf(raw) ?? []) } : { failure };
-};
+async function readServices(
+  client: NovaClient,
+  signal: AbortSignal,
+): Promise<NovaResult<readonly ComputeService[]>> {
+  const { value, failure } = await client.call(
+    { method: 'GET', path: '/os-services?binary=nova-compute' },
+    signal,
+  );
+  return failure === undefined
+    ? { value: part(value, 'services').flatMap(raw => serviceOf(raw) ?? []) }
+    : { failure };
+}
 
-const readMigrations = async (
+async function readMigrations(
   client: NovaClient,
   host: string,
   since: Temporal.Instant | undefined,
   signal: AbortSignal,
-): Promise<NovaResult<readonly ServerMigration[]>> => {
+): Promise<NovaResult<readonly ServerMigration[]>> {
   const query = new URLSearchParams({ host });
-  if (since !== undefined && (client.minor ?? 0) >= minorOfPages) query.set('changes-since', since.toString({ smallestUnit: 'second' }));
-  return projected(await listAll(client, '/os-migrations', `?${query.toString()}`, 'migrations', signal), migrationOf);
-};
+  if (since !== undefined && (client.minor ?? 0) >= minorOfPages)
+    query.set('changes-since', since.toString({ smallestUnit: 'second' }));
+  return projected(
+    await listAll(client, '/os-migrations', `?${query.toString()}`, 'migrations', signal),
+    migrationOf,
+  );
+}
 
-const readServer = async (client: NovaClient, id: string, signal: AbortSignal): Promise<NovaResult<NovaServer | undefined>> => {
+async function readServer(
+  client: NovaClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<NovaResult<NovaServer | undefined>> {
   const { value, failure } = await client.call({ method: 'GET', path: `/servers/${id}` }, signal);
   if (failure !== undefined) return failure.kind === 'missing' ? { value: undefined } : { failure };
-  return { value: isObject(value) && isObject(value['server']) ? serverOf(value['server']) : undefined };
-};
+  return {
+    value: isObject(value) && isObject(value['server']) ? serverOf(value['server']) : undefined,
+  };
+}
 
 /**
  * Returns a client of Nova. Sends no request yet, so wrong credentials show with the first call.
  * Throws a NovaConfigError for a CA file that cannot be read. `exchange` is the transport: HTTP
  * when left out.
  */
-export const openNova = (config: NovaConfig, clock: Clock, exchange: HttpTransport = httpExchange(config)): Nova => {
+export function openNova(
+  config: NovaConfig,
+  clock: Clock,
+  exchange: HttpTransport = httpExchange(config),
+): Nova {
   const client = new NovaClient(config, exchange, clock);
-  const list = (path: string, query: string, key: string, signal: AbortSignal) => listAll(client, path, query, key, signal);
+  const list = (path: string, query: string, key: string, signal: AbortSignal) =>
+    listAll(client, path, query, key, signal);
   return {
     userId: () => client.userId,
     now: () => client.now(),
     services: signal => readServices(client, signal),
     hypervisors: async signal => {
-      const request = { method: 'GET', path: '/os-hypervisors/detail', mostMinor: minorBeforeUptime } as const;
+      const request = {
+        method: 'GET',
+        path: '/os-hypervisors/detail',
+        mostMinor: minorBeforeUptime,
+      } as const;
       const { value, failure } = await client.call(request, signal);
-      return failure === undefined ? { value: part(value, 'hypervisors').flatMap(raw => hypervisorOf(raw) ?? []) } : { failure };
+      return failure === undefined
+        ? { value: part(value, 'hypervisors').flatMap(raw => hypervisorOf(raw) ?? []) }
+        : { failure };
     },
     serversOn: async (host, signal) => {
       const query = new URLSearchParams({ all_tenants: '1', host });
-      return projected(await list('/servers/detail', `?${query.toString()}`, 'servers', signal), serverOf);
+      return projected(
+        await list('/servers/detail', `?${query.toString()}`, 'servers', signal),
+        serverOf,
+      );
     },
     server: (id, signal) => readServer(client, id, signal),
     migrations: (host, since, signal) => readMigrations(client, host, since, signal),
     progress: async (server, signal) => {
-      const { value } = await client.call({ method: 'GET', path: `/servers/${server}/migrations` }, signal);
+      const { value } = await client.call(
+        { method: 'GET', path: `/servers/${server}/migrations` },
+        signal,
+      );
       return part(value, 'migrations')
         .map(progressOf)
         .find(percent => percent !== undefined);
@@ -125,4 +186,4 @@ export const openNova = (config: NovaConfig, clock: Clock, exchange: HttpTranspo
     reason: (migration, signal) => reasonOf(client, migration, signal),
     perform: (call, service, signal) => client.call(requestOf(call, service), signal),
   };
-};
+}

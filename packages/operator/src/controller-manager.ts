@@ -5,7 +5,11 @@ import type { Nova, NovaMeter } from '@drydock/openstack';
 import { HypervisorReconciler } from '@drydock/openstack';
 import type { ClusterCache } from './cache/cluster-cache.ts';
 import { namespacesOf } from './cache/namespaces.ts';
-import { type IngestResult, MachineManager, type MachineManagerOptions } from './machines/machine-manager.ts';
+import {
+  type IngestResult,
+  MachineManager,
+  type MachineManagerOptions,
+} from './machines/machine-manager.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node/node-reconciler.ts';
 import { NodeSilencer } from './node/node-silencer.ts';
 import { countedByState } from './node/overview.ts';
@@ -18,7 +22,10 @@ import { scanner, signals } from './scanner.ts';
 export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
 
 /** Options of the machine controllers. */
-export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
+export type MachineTerms = Pick<
+  MachineManagerOptions,
+  'limits' | 'drainLeadSeconds' | 'namespace'
+> &
   Partial<Pick<MachineManagerOptions, 'scanner'>> & {
     /**
      * Namespaces beyond `namespace` whose objects count: MachineMaintenances, and the one older
@@ -31,7 +38,10 @@ export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeco
     readonly awsEndpoints?: readonly string[];
   };
 
-type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
+type ControllerManagerOptions = Omit<
+  NodeReconcilerOptions,
+  'readWindow' | 'decide' | 'scope' | 'hypervisors'
+> & {
   readonly machines: MachineTerms;
   /** Lease whose annotation stops all plans. */
   readonly haltLease: PlanReconcilerOptions['haltLease'];
@@ -60,23 +70,27 @@ export type ControllerManager = {
 /**
  * Returns nodes that are out of service or are about to be; undefined until the cache has synced.
  */
-const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<string> | undefined => {
+function heldNodes({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<string> | undefined {
   if (unsynced.length > 0) return undefined;
-  const held = [...nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).map(({ name }) => name);
-  const wanted = [...requests.values()].filter(({ deleting }) => !deleting).map(({ nodeName }) => nodeName);
+  const held = [...nodes.values()]
+    .filter(({ holdRecord }) => holdRecord !== undefined)
+    .map(({ name }) => name);
+  const wanted = [...requests.values()]
+    .filter(({ deleting }) => !deleting)
+    .map(({ nodeName }) => nodeName);
   return new Set([...held, ...wanted]);
-};
+}
 
 /**
  * Returns the reconciler that empties nodes which are hypervisors; reads the operator's cache,
  * which exists by the time it runs.
  */
-const createHypervisorReconciler = (
+function createHypervisorReconciler(
   { nova, limits }: OpenStackTerms,
   { clock, log, defects, fence, novaMeter }: ControllerManagerOptions,
   operator: () => NodeReconciler,
-): HypervisorReconciler =>
-  new HypervisorReconciler({
+): HypervisorReconciler {
+  return new HypervisorReconciler({
     nova,
     limits,
     clock,
@@ -88,6 +102,7 @@ const createHypervisorReconciler = (
     held: () => heldNodes(operator().cache),
     nodes: () => [...operator().cache.nodes.values()],
   });
+}
 
 /**
  * Namespace of the pods of plans: separate, because their privileges must not apply next to the
@@ -95,7 +110,11 @@ const createHypervisorReconciler = (
  */
 export const workNamespace = 'drydock-plans';
 
-const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
+function overviewOf(
+  operator: NodeReconciler,
+  manager: MachineManager,
+  plans: PlanReconciler,
+): Overview {
   const { maintenances, unsynced, withheld, ...rest } = operator.overview();
   const ofPlans = plans.overview();
   const phases = ofPlans.planPhases.map(({ phase }) => ['MaintenancePlan', phase] as const);
@@ -106,10 +125,10 @@ const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: Pl
     unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
     withheld: [...new Set([...withheld, ...manager.withheld, ...plans.plans.withheld])].sort(),
   };
-};
+}
 
 /** Builds the controller manager. */
-export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
+export function controllerManager(all: ControllerManagerOptions): ControllerManager {
   const { machines, openStack, novaMeter: _meter, haltLease, ...options } = all;
   const injector = openStack && createHypervisorReconciler(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
@@ -140,15 +159,23 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     workNamespace,
     haltLease,
   });
-  const silencer = monitoring && new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock, defects });
+  const silencer =
+    monitoring &&
+    new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock, defects });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal), silencer?.run(signal)]);
+      await Promise.all([
+        operator.run(signal),
+        manager.run(signal),
+        plans.run(signal),
+        injector?.run(signal),
+        silencer?.run(signal),
+      ]);
     },
     receive: events => manager.receive(events),
     overview: () => overviewOf(operator, manager, plans),
   };
-};
+}
 
 const nothingYet: Overview = {
   maintenances: [],
@@ -177,7 +204,11 @@ export class ActiveManager {
   }
 
   async receive(events: readonly MachineEvent[]): Promise<IngestResult> {
-    return this.#controllerManager?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
+    return (
+      this.#controllerManager?.receive(events) ?? {
+        later: 'another replica leads: send it to the Service again',
+      }
+    );
   }
 
   /** Runs the controller manager until the signal is aborted. */

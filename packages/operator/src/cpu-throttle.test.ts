@@ -4,7 +4,7 @@ import { VirtualClock } from '@drydock/utils';
 import { CpuThrottle } from './cpu-throttle.ts';
 
 /** Begins after work of so many milliseconds, and says after how many more it has. */
-const restAfter = async (spans: readonly number[]): Promise<number> => {
+async function restAfter(spans: readonly number[]): Promise<number> {
   const clock = new VirtualClock();
   let nowMs = clock.now().epochMilliseconds;
   const busy = {
@@ -32,10 +32,13 @@ const restAfter = async (spans: readonly number[]): Promise<number> => {
     await clock.advance(1);
   }
   return Number.POSITIVE_INFINITY;
-};
+}
 
 test('work rests for three times as long as it took, a second at most; what took no time goes on at once', async () => {
-  assert.deepEqual(await Promise.all([[], [0, 0], [2], [2, 3], [900], [-5]].map(restAfter)), [0, 0, 6, 15, 1000, 0]);
+  assert.deepEqual(
+    await Promise.all([[], [0, 0], [2], [2, 3], [900], [-5]].map(restAfter)),
+    [0, 0, 6, 15, 1000, 0],
+  );
 });
 
 test('work that throws took its time too', async () => {

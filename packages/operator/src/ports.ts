@@ -32,17 +32,34 @@ export type Ports = {
 };
 
 /** Meter that counts nothing, for callers without metrics. */
-export const noMeter: Meter = { evicted: () => {}, wrote: () => {}, decided: () => {}, panicked: () => {} };
+export const noMeter: Meter = {
+  evicted: () => {},
+  wrote: () => {},
+  decided: () => {},
+  panicked: () => {},
+};
 
 /** Counts of the operator at one moment. */
 export type Overview = {
-  readonly maintenances: readonly { readonly kind: string; readonly state: string; readonly count: number }[];
+  readonly maintenances: readonly {
+    readonly kind: string;
+    readonly state: string;
+    readonly count: number;
+  }[];
   readonly heldNodes: number;
   readonly blockers: readonly { readonly cause: string; readonly count: number }[];
   /** VMs of the nodes that are worked on. */
-  readonly vms: readonly { readonly platform: string; readonly state: string; readonly count: number }[];
+  readonly vms: readonly {
+    readonly platform: string;
+    readonly state: string;
+    readonly count: number;
+  }[];
   readonly planPhases: readonly { readonly plan: string; readonly phase: string }[];
-  readonly planNodes: readonly { readonly plan: string; readonly state: string; readonly count: number }[];
+  readonly planNodes: readonly {
+    readonly plan: string;
+    readonly state: string;
+    readonly count: number;
+  }[];
   /** Plans with a deadline that have been forecast. */
   readonly planDeadlines: readonly { readonly plan: string; readonly isMissed: boolean }[];
   readonly evictionsUnderWay: number;
@@ -75,12 +92,20 @@ export interface Monitoring {
   /** Milliseconds between two evaluations of the same query. */
   readonly everyMs: number;
   /** Evaluates a PromQL expression now. */
-  samples(source: string, query: string, signal: AbortSignal): Promise<QueryResult<readonly Sample[]>>;
+  samples(
+    source: string,
+    query: string,
+    signal: AbortSignal,
+  ): Promise<QueryResult<readonly Sample[]>>;
   /**
    * Returns each firing alert that all of these matchers match, in Alertmanager's syntax, and that
    * is neither silenced nor inhibited.
    */
-  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<QueryResult<readonly FiringAlert[]>>;
+  firing(
+    source: string,
+    matchers: readonly string[],
+    signal: AbortSignal,
+  ): Promise<QueryResult<readonly FiringAlert[]>>;
 }
 
 /** A party that silences alerts about nodes. */

@@ -34,52 +34,66 @@ type Reach = {
 type Place = { readonly namespace: string; readonly name: string };
 
 /** Returns the default Secret for credentials, in the operator's namespace. */
-const defaultSecret = ({ namespace }: Reach): Place => ({ namespace, name: 'drydock-cloud-credentials' });
+function defaultSecret({ namespace }: Reach): Place {
+  return { namespace, name: 'drydock-cloud-credentials' };
+}
 
 /**
  * Reads one object; returns undefined when it does not exist. Throws an error with the path and the
  * server's response.
  */
-const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
+async function objectAt(
+  api: Api,
+  path: string,
+  spare: readonly number[],
+  signal: AbortSignal,
+): Promise<unknown> {
   const answer = await api.call({ method: 'GET', path }, signal);
   if (answer.status === 200) return answer.body;
   if (spare.includes(answer.status)) return undefined;
   throw new Error(`cannot read ${path}: ${statusMessage(answer)}`);
-};
+}
 
-const decoded = (secret: unknown, key: string): string | undefined => {
+function decoded(secret: unknown, key: string): string | undefined {
   const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
   const text = Buffer.from(data[key] ?? '', 'base64')
     .toString('utf8')
     .trim();
   return text === '' ? undefined : text;
-};
+}
 
 type Credentials = NonNullable<Ec2Options['credentials']>;
 
-const read = async (
+async function read(
   { namespace, name }: Place,
   spare: readonly number[],
   { api }: Reach,
   signal: AbortSignal,
-): Promise<Credentials | 'none' | SourceError> => {
+): Promise<Credentials | 'none' | SourceError> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
   const secret = await objectAt(api, path, spare, signal);
   if (secret === undefined) return 'none';
-  const [accessKeyId, secretAccessKey] = [decoded(secret, 'aws_access_key_id'), decoded(secret, 'aws_secret_access_key')];
+  const [accessKeyId, secretAccessKey] = [
+    decoded(secret, 'aws_access_key_id'),
+    decoded(secret, 'aws_secret_access_key'),
+  ];
   if (accessKeyId === undefined || secretAccessKey === undefined) {
     const message = `Secret ${namespace}/${name} lacks one of the keys aws_access_key_id and aws_secret_access_key.`;
     return { reason: 'CredentialsMissing', message };
   }
   const sessionToken = decoded(secret, 'aws_session_token');
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
-};
+}
 
 /**
  * Returns the credentials of a Secret with the keys of the replaced operator; 'none' leaves the
  * choice to the SDK.
  */
-const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortSignal): Promise<Credentials | 'none' | SourceError> => {
+async function credentialsFor(
+  { aws }: EventSource,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<Credentials | 'none' | SourceError> {
   const asked = aws?.credentialsSecret;
   if (asked !== undefined) {
     const found = await read(asked, [404], reach, signal);
@@ -88,17 +102,23 @@ const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortS
   }
   // The default Secret may be missing or forbidden: then there are no credentials in it.
   return read(defaultSecret(reach), [403, 404], reach, signal);
-};
+}
 
 const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const installConfig = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
 /** Returns the region for machines whose providerIDs lack it. */
-const defaultRegion = async ({ api, clock, region }: Reach, signal: AbortSignal): Promise<string | undefined> =>
-  regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
-  regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
-  region ??
-  (await awsRegion({ clock, source: 'operator' }, signal)).told;
+async function defaultRegion(
+  { api, clock, region }: Reach,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return (
+    regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
+    regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
+    region ??
+    (await awsRegion({ clock, source: 'operator' }, signal)).told
+  );
+}
 
 const unknownRegion: SourceError = {
   reason: 'RegionUnknown',
@@ -107,12 +127,12 @@ const unknownRegion: SourceError = {
 };
 
 /** Groups instances by region. */
-const byRegion = async (
+async function byRegion(
   { aws }: EventSource,
   machines: ReadonlyMap<string, string>,
   reach: Reach,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string | undefined, readonly string[]>> => {
+): Promise<ReadonlyMap<string | undefined, readonly string[]>> {
   const groups = new Map<string | undefined, string[]>();
   let usual: string | undefined;
   let isAsked = false;
@@ -126,17 +146,19 @@ const byRegion = async (
     groups.set(region, [...(groups.get(region) ?? []), instance]);
   }
   return groups;
-};
+}
 
-const nothing = (source: string, trouble?: SourceError): SourceObservation => ({
-  source,
-  looked: new Set(),
-  events: [],
-  unknown: [],
-  ...(trouble && { trouble }),
-});
+function nothing(source: string, trouble?: SourceError): SourceObservation {
+  return {
+    source,
+    looked: new Set(),
+    events: [],
+    unknown: [],
+    ...(trouble && { trouble }),
+  };
+}
 
-const joined = (source: string, all: readonly SourceObservation[]): SourceObservation => {
+function joined(source: string, all: readonly SourceObservation[]): SourceObservation {
   const trouble = all.find(one => one.trouble !== undefined)?.trouble;
   return {
     source,
@@ -145,50 +167,64 @@ const joined = (source: string, all: readonly SourceObservation[]): SourceObserv
     unknown: all.flatMap(({ unknown }) => unknown),
     ...(trouble && { trouble }),
   };
-};
+}
 
-const strangeEndpoint = (endpoint: string): SourceError => ({
-  reason: 'EndpointNotAllowed',
-  message: `spec.aws.endpoint is ${endpoint.slice(0, 300)}, which is neither Amazon's over https nor named to the operator: it is not asked. Start the operator with --allowed-aws-endpoint for it`,
-});
+function strangeEndpoint(endpoint: string): SourceError {
+  return {
+    reason: 'EndpointNotAllowed',
+    message: `spec.aws.endpoint is ${endpoint.slice(0, 300)}, which is neither Amazon's over https nor named to the operator: it is not asked. Start the operator with --allowed-aws-endpoint for it`,
+  };
+}
 
 /**
  * Returns a scanner that queries EC2 according to a MachineEventSource, one region after the other.
  */
-export const scanner = (reach: Reach): EventScanner => ({
-  scan: async (source, machines, signal) => {
-    if (machines.size === 0) return nothing(source.name);
-    const endpoint = source.aws?.endpoint;
-    if (endpoint !== undefined && !mayAsk(endpoint, reach.awsEndpoints ?? [])) return nothing(source.name, strangeEndpoint(endpoint));
-    try {
-      const credentials = await credentialsFor(source, reach, signal);
-      if (credentials !== 'none' && 'reason' in credentials) return nothing(source.name, credentials);
-      const seen: SourceObservation[] = [];
-      for (const [region, instances] of await byRegion(source, machines, reach, signal)) {
-        if (region === undefined) {
-          seen.push(nothing(source.name, unknownRegion));
-          continue;
+export function scanner(reach: Reach): EventScanner {
+  return {
+    scan: async (source, machines, signal) => {
+      if (machines.size === 0) return nothing(source.name);
+      const endpoint = source.aws?.endpoint;
+      if (endpoint !== undefined && !mayAsk(endpoint, reach.awsEndpoints ?? []))
+        return nothing(source.name, strangeEndpoint(endpoint));
+      try {
+        const credentials = await credentialsFor(source, reach, signal);
+        if (credentials !== 'none' && 'reason' in credentials)
+          return nothing(source.name, credentials);
+        const seen: SourceObservation[] = [];
+        for (const [region, instances] of await byRegion(source, machines, reach, signal)) {
+          if (region === undefined) {
+            seen.push(nothing(source.name, unknownRegion));
+            continue;
+          }
+          using client = await openEc2({
+            region,
+            ...(credentials !== 'none' && { credentials }),
+            ...(endpoint !== undefined && { endpoint }),
+          });
+          seen.push(
+            await scanEc2({ instances, client, source: source.name, clock: reach.clock, signal }),
+          );
         }
-        using client = await openEc2({
-          region,
-          ...(credentials !== 'none' && { credentials }),
-          ...(endpoint !== undefined && { endpoint }),
+        return joined(source.name, seen);
+      } catch (error) {
+        signal.throwIfAborted();
+        return nothing(source.name, {
+          reason: 'Failed',
+          message: reach.defects.textOf('MachineEventSource', source.name, error),
         });
-        seen.push(await scanEc2({ instances, client, source: source.name, clock: reach.clock, signal }));
       }
-      return joined(source.name, seen);
-    } catch (error) {
-      signal.throwIfAborted();
-      return nothing(source.name, { reason: 'Failed', message: reach.defects.textOf('MachineEventSource', source.name, error) });
-    }
-  },
-});
+    },
+  };
+}
 
 /** Returns the signals of a source: its own, then those of its presets. */
 export const signals: SignalReader = (node, source) => {
   return eventsOfNode(
     node,
-    [...source.signals, ...source.presets.flatMap((name): EventSource['signals'] => signalPresets[name])],
+    [
+      ...source.signals,
+      ...source.presets.flatMap((name): EventSource['signals'] => signalPresets[name]),
+    ],
     source.name,
   );
 };

@@ -23,7 +23,9 @@ class CountingClock extends VirtualClock {
 }
 
 /** A queue whose work ends when the test says so. */
-const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Record<string, number>> } = {}) => {
+function bench(
+  options: { readonly atOnce?: number; readonly ranks?: Readonly<Record<string, number>> } = {},
+) {
   const clock = new CountingClock();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -42,9 +44,10 @@ const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Re
     ends.get(key)?.();
     await settle();
   };
-  const inSeconds = (seconds: number): Temporal.Instant => clock.now().add({ milliseconds: seconds * 1000 });
+  const inSeconds = (seconds: number): Temporal.Instant =>
+    clock.now().add({ milliseconds: seconds * 1000 });
   return { clock, queue, begun, end, inSeconds };
-};
+}
 
 test('work begins when it is told to: what comes until then is one run', async () => {
   const { clock, begun } = bench();
@@ -173,7 +176,7 @@ test('a closed queue leaves no timer behind that would keep the process alive', 
 });
 
 /** A queue in which work on `odd` throws, and so does whatever the case wants. */
-const troubled = (over: Partial<ConstructorParameters<typeof WorkQueue>[0]> = {}) => {
+function troubled(over: Partial<ConstructorParameters<typeof WorkQueue>[0]> = {}) {
   const [clock, log, meter] = [new CountingClock(), new FakeLog(), new FakeMeter()];
   const [begun, told]: [string[], string[]] = [[], []];
   const queue = new WorkQueue({
@@ -190,7 +193,7 @@ const troubled = (over: Partial<ConstructorParameters<typeof WorkQueue>[0]> = {}
     ...over,
   });
   return { clock, log, meter, begun, told, queue };
-};
+}
 
 test('work that throws is told once, counted each time, tried again ever more slowly, and stops nobody else', async () => {
   const { clock, log, meter, begun, told, queue } = troubled();
@@ -241,11 +244,14 @@ test('a defect that was mended begins with the shortest pause again', async () =
   assert.equal(clock.open.size, 0);
 });
 
-/** Adds so many keys, works all of them off, and returns how often a rank was asked for, and the order. */
-const workOff = async (
+/**
+ * Adds so many keys, works all of them off, and returns how often a rank was asked for, and the
+ * order.
+ */
+async function workOff(
   keys: number,
   rank: (key: string) => number,
-): Promise<{ readonly calls: number; readonly order: readonly string[] }> => {
+): Promise<{ readonly calls: number; readonly order: readonly string[] }> {
   let calls = 0;
   const order: string[] = [];
   const queue = new WorkQueue({
@@ -262,14 +268,21 @@ const workOff = async (
   for (let at = 0; at < keys; at += 1) queue.add(`n${at}`);
   while (order.length < keys) await settle();
   return { calls, order };
-};
+}
 
 test('what a pick costs does not grow with the number of keys that wait', async () => {
   const few = await workOff(1000, () => 0);
   const many = await workOff(20_000, () => 0);
   assert.ok(many.calls <= 20 * 20_000, `${many.calls} calls of rank for 20,000 keys`);
-  assert.ok(many.calls <= 25 * few.calls, `${many.calls} calls for 20,000 keys, ${few.calls} for 1,000`);
-  assert.deepEqual(many.order.slice(0, 3), ['n0', 'n1', 'n2'], 'of the same rank the first one comes first');
+  assert.ok(
+    many.calls <= 25 * few.calls,
+    `${many.calls} calls for 20,000 keys, ${few.calls} for 1,000`,
+  );
+  assert.deepEqual(
+    many.order.slice(0, 3),
+    ['n0', 'n1', 'n2'],
+    'of the same rank the first one comes first',
+  );
 });
 
 test('thousands of keys are worked off by their rank', async () => {

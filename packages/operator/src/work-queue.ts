@@ -158,7 +158,10 @@ export class WorkQueue {
     const message = defects.tell(controller, key, error);
     const times = this.#thrown.get(key) ?? 0;
     this.#thrown.set(key, times + 1);
-    this.addAt(key, secondsAfter(this.#clock.now(), Math.min(pause.first * 2 ** times, pause.longest)));
+    this.addAt(
+      key,
+      secondsAfter(this.#clock.now(), Math.min(pause.first * 2 ** times, pause.longest)),
+    );
     try {
       await broken?.(key, message);
     } catch (failure) {

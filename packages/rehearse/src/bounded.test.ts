@@ -5,13 +5,21 @@ import { bench, freshNode } from '@drydock/kube-sim/testing';
 import { bounded, maxMissingPods } from './prepare/bounded.ts';
 import { copied, foresee, nodes } from './testing/copied.ts';
 
-/** Workloads that ask for two thousand million pods end neither a rehearsal nor the embedded cluster. */
+/**
+ * Workloads that ask for two thousand million pods end neither a rehearsal nor the embedded
+ * cluster.
+ */
 
 const many = 2_000_000_000;
-const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'main', image: 'x' }] } };
+const template = {
+  metadata: { labels: { app: 'x' } },
+  spec: { containers: [{ name: 'main', image: 'x' }] },
+};
 const selector = { matchLabels: { app: 'x' } };
 
-const huge: Readonly<Record<string, readonly [resource: string, kind: string, apiVersion: string, spec: JsonObject]>> = {
+const huge: Readonly<
+  Record<string, readonly [resource: string, kind: string, apiVersion: string, spec: JsonObject]>
+> = {
   'a StatefulSet, one pod after the other': [
     'statefulsets.apps',
     'StatefulSet',
@@ -30,13 +38,27 @@ const huge: Readonly<Record<string, readonly [resource: string, kind: string, ap
     'apps/v1',
     { replicas: many, ordinals: { start: 2_000_000_000 }, serviceName: 'x', selector, template },
   ],
-  'a Deployment': ['deployments.apps', 'Deployment', 'apps/v1', { replicas: many, selector, template }],
-  'a ReplicaSet': ['replicasets.apps', 'ReplicaSet', 'apps/v1', { replicas: many, selector, template }],
+  'a Deployment': [
+    'deployments.apps',
+    'Deployment',
+    'apps/v1',
+    { replicas: many, selector, template },
+  ],
+  'a ReplicaSet': [
+    'replicasets.apps',
+    'ReplicaSet',
+    'apps/v1',
+    { replicas: many, selector, template },
+  ],
   'a Job': [
     'jobs.batch',
     'Job',
     'batch/v1',
-    { parallelism: many, completions: many, template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } } },
+    {
+      parallelism: many,
+      completions: many,
+      template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } },
+    },
   ],
   'an indexed Job': [
     'jobs.batch',
@@ -60,18 +82,33 @@ describe('two thousand million pods', { timeout: 120_000 }, () => {
           apiVersion: 'apps/v1',
           kind: 'Deployment',
           metadata: { name: 'web', namespace: 'shop' },
-          spec: { replicas: 2, selector: { matchLabels: { app: 'web' } }, template: { ...template, metadata: { labels: { app: 'web' } } } },
+          spec: {
+            replicas: 2,
+            selector: { matchLabels: { app: 'web' } },
+            template: { ...template, metadata: { labels: { app: 'web' } } },
+          },
         });
       });
       const object = {
         apiVersion,
         kind,
-        metadata: { name: 'huge', namespace: 'shop', uid: 'huge', creationTimestamp: '2026-11-20T08:00:00Z' },
+        metadata: {
+          name: 'huge',
+          namespace: 'shop',
+          uid: 'huge',
+          creationTimestamp: '2026-11-20T08:00:00Z',
+        },
         spec,
       };
-      const forecast = await foresee({ ...copy, objects: [...copy.objects, object] }, ['n1'], { seeds: 1 });
+      const forecast = await foresee({ ...copy, objects: [...copy.objects, object] }, ['n1'], {
+        seeds: 1,
+      });
       assert.ok(forecast.finishes);
-      assert.deepEqual(forecast.notes.filter(note => note.startsWith(`${kind} shop/huge asks for `)).length, 1, forecast.notes.join('\n'));
+      assert.deepEqual(
+        forecast.notes.filter(note => note.startsWith(`${kind} shop/huge asks for `)).length,
+        1,
+        forecast.notes.join('\n'),
+      );
     });
 
     test(`${what}: in the embedded cluster one step of its controller is bounded`, async () => {
@@ -94,13 +131,28 @@ describe('two thousand million pods', { timeout: 120_000 }, () => {
       completionMode: 'Indexed',
       template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } },
     };
-    const job = make('jobs.batch', { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'huge', namespace: 'shop' }, spec });
-    writes.update('jobs.batch', { ...job, status: { completedIndexes: '0-1999999989,1999999992' } }, 'status');
+    const job = make('jobs.batch', {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'huge', namespace: 'shop' },
+      spec,
+    });
+    writes.update(
+      'jobs.batch',
+      { ...job, status: { completedIndexes: '0-1999999989,1999999992' } },
+      'status',
+    );
     const stored = store.get('jobs.batch', 'shop', 'huge');
-    if (stored !== undefined) writes.update('jobs.batch', { ...stored, spec: { ...(stored['spec'] as JsonObject), parallelism: 3 } });
+    if (stored !== undefined)
+      writes.update('jobs.batch', {
+        ...stored,
+        spec: { ...(stored['spec'] as JsonObject), parallelism: 3 },
+      });
     await clock.advance(10);
     runtime.stop();
-    const indexes = store.list('pods', 'shop').map(({ metadata }) => metadata.annotations?.['batch.kubernetes.io/job-completion-index']);
+    const indexes = store
+      .list('pods', 'shop')
+      .map(({ metadata }) => metadata.annotations?.['batch.kubernetes.io/job-completion-index']);
     assert.deepEqual(new Set(indexes), new Set(['1999999990', '1999999991', '1999999993']));
   });
 
@@ -120,7 +172,12 @@ describe('two thousand million pods', { timeout: 120_000 }, () => {
         ownerReferences: [{ uid: 'big', kind: 'StatefulSet', controller: true }],
       },
     }));
-    const { objects, notes } = bounded([workload('big', maxMissingPods), workload('small', 5), workload('as-it-is', 0), ...pods]);
+    const { objects, notes } = bounded([
+      workload('big', maxMissingPods),
+      workload('small', 5),
+      workload('as-it-is', 0),
+      ...pods,
+    ]);
     const replicas = objects.slice(0, 3).map(one => (one['spec'] as JsonObject)['replicas']);
     assert.deepEqual(replicas, [3, 5, 0]);
     assert.deepEqual(notes, [

@@ -11,9 +11,8 @@ import type { SandboxOptions } from './simulate/sandbox.ts';
 /** Durations of leases: the defaults of the operator's flags. */
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 
-const operate =
-  (adapters: readonly KindAdapter[], log: Log): SandboxOptions['operate'] =>
-  ({ ports, clock, own }, signal) => {
+function operate(adapters: readonly KindAdapter[], log: Log): SandboxOptions['operate'] {
+  return ({ ports, clock, own }, signal) => {
     let names = 0;
     return controllerManager({
       api: ports,
@@ -31,7 +30,10 @@ const operate =
       terms,
       nonce: () => String((names += 1)),
       // No other replica leads on a copy: this one acts as the replica to which it hands over.
-      ...(own && { ownNode: own.node, self: { ...own, handOver: () => {}, handedOver: () => true } }),
+      ...(own && {
+        ownNode: own.node,
+        self: { ...own, handOver: () => {}, handedOver: () => true },
+      }),
       haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
         limits: { perSet: 1, perZone: 0, nodes: 1 },
@@ -40,25 +42,37 @@ const operate =
         // A copy does not contain the operator's namespace.
         watchNamespaces: [everyNamespace],
         // Clouds are not queried: the copy contains all events.
-        scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
+        scanner: {
+          scan: async source => ({
+            source: source.name,
+            looked: new Set(),
+            events: [],
+            unknown: [],
+          }),
+        },
       },
     }).run(signal);
   };
+}
 
 /**
  * Returns the operator as `drydock operator` builds it, for rehearsals. Calls `defect` for
  * failures.
  */
-export const rehearsalManager = (
+export function rehearsalManager(
   env: Readonly<Record<string, string | undefined>>,
   defect: (message: string) => void,
-): Pick<SandboxOptions, 'operate' | 'definitions' | 'adapters'> => {
+): Pick<SandboxOptions, 'operate' | 'definitions' | 'adapters'> {
   const adapters = served(leaseNamespaces(env));
-  const groups = new Set([...defaultGroups, ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
-  const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
+  const groups = new Set([
+    ...defaultGroups,
+    ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? ''),
+  ]);
+  const error: Log['error'] = (message, about) =>
+    defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
   return {
     adapters,
     definitions: crdTexts([...groups]).map(text => parse(text) as JsonObject),
     operate: operate(adapters, { ...silentLog, error }),
   };
-};
+}

@@ -19,8 +19,16 @@ export type RehearsalOptions = CopyOptions & {
  * for each seed, and returns the forecast. Contacts and changes nothing outside this process.
  * Throws a PlannedMaintenanceError when the API would refuse a maintenance.
  */
-export const rehearse = async ({ order, seeds, tell = () => {}, ...options }: RehearsalOptions): Promise<RehearsalForecast> => {
-  const copy = new SandboxSnapshot(options, new Set(order.plannedMaintenances.map(({ node }) => node)));
+export async function rehearse({
+  order,
+  seeds,
+  tell = () => {},
+  ...options
+}: RehearsalOptions): Promise<RehearsalForecast> {
+  const copy = new SandboxSnapshot(
+    options,
+    new Set(order.plannedMaintenances.map(({ node }) => node)),
+  );
   const { sandboxOptions, workloads, unloaded } = copy;
   const runs: SimulatedRun[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
@@ -32,4 +40,4 @@ export const rehearse = async ({ order, seeds, tell = () => {}, ...options }: Re
     return simulate(sandboxOptions, wider, { seed: 1, workloads, unloaded: () => {}, tell: told });
   });
   return forecastOf(runs, { ...copy.about(runs), ...(behind && { behind }) });
-};
+}

@@ -1,5 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer, type ServerOptions as TlsOptions, type Server as TlsServer } from 'node:https';
+import {
+  createServer as createTlsServer,
+  type ServerOptions as TlsOptions,
+  type Server as TlsServer,
+} from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 
 /**
@@ -28,14 +32,18 @@ export const connectionLimits = {
  * Timeouts in milliseconds: for the head of a request, for the whole request, and for the TLS
  * handshake; checked every few seconds.
  */
-const timeouts = { headersTimeout: 10_000, requestTimeout: 15_000, connectionsCheckingInterval: 5000 } as const;
+const timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 15_000,
+  connectionsCheckingInterval: 5000,
+} as const;
 const handshakeTimeout = 10_000;
 
 /** Largest share of one address, so that one greedy client leaves room for the others. */
 const shareOfOne = 7 / 8;
 
 /** Closes connections beyond the limit as soon as they arrive. */
-export const boundConnections = (server: NetServer, most: number): void => {
+export function boundConnections(server: NetServer, most: number): void {
   server.maxConnections = most;
   const ofOne = Math.ceil(most * shareOfOne);
   const open = new Map<string, number>();
@@ -53,20 +61,33 @@ export const boundConnections = (server: NetServer, most: number): void => {
       else open.set(address, left);
     });
   });
+}
+
+type Limits = {
+  readonly connections: number;
+  readonly requestTimeout?: number;
+  readonly keepAliveTimeout?: number;
 };
 
-type Limits = { readonly connections: number; readonly requestTimeout?: number; readonly keepAliveTimeout?: number };
-
 /** Creates an HTTP server. */
-export const boundedServer = ({ connections, ...times }: Limits, listener: RequestListener): Server => {
+export function boundedServer(
+  { connections, ...times }: Limits,
+  listener: RequestListener,
+): Server {
   const server = createServer({ ...timeouts, ...times }, listener);
   boundConnections(server, connections);
   return server;
-};
+}
 
 /** Creates an HTTPS server with TLS 1.2 or newer. Handshakes fail until a certificate is set. */
-export const boundedTlsServer = ({ connections, ...options }: Limits & Readonly<TlsOptions>, listener: RequestListener): TlsServer => {
-  const server = createTlsServer({ minVersion: 'TLSv1.2', ...timeouts, handshakeTimeout, ...options }, listener);
+export function boundedTlsServer(
+  { connections, ...options }: Limits & Readonly<TlsOptions>,
+  listener: RequestListener,
+): TlsServer {
+  const server = createTlsServer(
+    { minVersion: 'TLSv1.2', ...timeouts, handshakeTimeout, ...options },
+    listener,
+  );
   boundConnections(server, connections);
   return server;
-};
+}

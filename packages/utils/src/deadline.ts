@@ -16,7 +16,9 @@ export class Deadline implements Disposable {
     if (this.signal.aborted) return;
     const expire = (): void => {
       this.#expired = true;
-      this.#controller.abort(new DOMException(`not done within ${milliseconds / 1000} s`, 'TimeoutError'));
+      this.#controller.abort(
+        new DOMException(`not done within ${milliseconds / 1000} s`, 'TimeoutError'),
+      );
     };
     this.#cancelTimer = clock.after(milliseconds, expire);
   }
@@ -53,10 +55,11 @@ export class Deadline implements Disposable {
  * Returns the promise's outcome, or rejects with the signal's reason if that is aborted first. The
  * work behind the promise continues.
  */
-export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort);
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
+}

@@ -7,7 +7,7 @@ import { createTransport, type ExchangeOptions } from './http-exchange.ts';
 const { signal } = new AbortController();
 
 /** A proxy that answers for every server itself, and lets nobody through to one with TLS. */
-const startProxy = async () => {
+async function startProxy() {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
@@ -19,19 +19,29 @@ const startProxy = async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { asked, url, [Symbol.dispose]: () => void server.close() };
-};
+}
 
-const ask = async (url: string, over: Partial<ExchangeOptions> = {}): Promise<string> =>
-  (await createTransport({ mostBytes: 100, keepAlive: false, ...over })({ method: 'GET', url, headers: {} }, signal)).text;
+async function ask(url: string, over: Partial<ExchangeOptions> = {}): Promise<string> {
+  return (
+    await createTransport({ mostBytes: 100, keepAlive: false, ...over })(
+      { method: 'GET', url, headers: {} },
+      signal,
+    )
+  ).text;
+}
 
 test('each server is spoken to through the proxy that it is said to have', async () => {
   using proxy = await startProxy();
   using direct = await startProxy();
-  const proxyFor = ({ hostname }: URL): string | undefined => (hostname === '127.0.0.1' ? undefined : proxy.url);
+  const proxyFor = ({ hostname }: URL): string | undefined =>
+    hostname === '127.0.0.1' ? undefined : proxy.url;
   assert.equal(await ask('http://far.test/x?y=1', { proxyFor }), 'from the proxy');
   await assert.rejects(ask('https://far.test/x', { proxyFor }));
   await ask(`${direct.url}/x`, { proxyFor });
-  assert.deepEqual([proxy.asked, direct.asked], [['GET http://far.test/x?y=1', 'CONNECT far.test:443'], ['GET /x']]);
+  assert.deepEqual(
+    [proxy.asked, direct.asked],
+    [['GET http://far.test/x?y=1', 'CONNECT far.test:443'], ['GET /x']],
+  );
 });
 
 test('when nothing else is said, the environment counts', async () => {

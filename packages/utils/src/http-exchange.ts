@@ -55,8 +55,11 @@ export class AnswerTooLarge extends Error {
 type Limits = Required<Pick<ExchangeOptions, 'mostBytes' | 'headOnly'>>;
 
 /** Reads a response up to the limit. Rejects with an AnswerTooLarge. */
-const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): Promise<HttpResponse> =>
-  new Promise((resolve, reject) => {
+function sayingOf(
+  response: IncomingMessage,
+  { mostBytes, headOnly }: Limits,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
     const { statusCode: status = 0 } = response;
     const headers = response.headers as HttpResponse['headers'];
     if (headOnly) {
@@ -71,24 +74,29 @@ const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): P
       else parts.push(part);
     });
     response.on('error', reject);
-    response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
+    response.on('end', () =>
+      resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }),
+    );
   });
+}
 
 /** Caches what `make` returns, for each proxy and for direct connections. */
-const oncePerProxy = <Made>(make: (proxy: string | undefined) => Made): ((proxy: string | undefined) => Made) => {
+function oncePerProxy<Made>(
+  make: (proxy: string | undefined) => Made,
+): (proxy: string | undefined) => Made {
   const made = new Map<string | undefined, Made>();
   return proxy => {
     const known = made.get(proxy) ?? make(proxy);
     made.set(proxy, known);
     return known;
   };
-};
+}
 
 /**
  * Returns a transport for HTTP and HTTPS, with at most eight connections to each server, through
  * the configured proxy. Throws for invalid certificates and keys.
  */
-export const createTransport = ({
+export function createTransport({
   ca,
   cert,
   key,
@@ -98,7 +106,7 @@ export const createTransport = ({
   headOnly = false,
   keepAlive,
   proxyFor = proxyFromEnvironment(process.env),
-}: ExchangeOptions): HttpTransport => {
+}: ExchangeOptions): HttpTransport {
   const sockets = { keepAlive, maxSockets: 8 };
   const tls = {
     rejectUnauthorized: !insecure,
@@ -115,11 +123,18 @@ export const createTransport = ({
     new Promise((resolve, reject) => {
       const isTls = url.startsWith('https:');
       const ours = agents(proxyFor(new URL(url)));
-      const lengths = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-      const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? ours.tls : ours.plain };
-      const read = (response: IncomingMessage): void => void sayingOf(response, { mostBytes, headOnly }).then(resolve, reject);
+      const lengths =
+        body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const options = {
+        method,
+        signal,
+        headers: { ...headers, ...lengths },
+        agent: isTls ? ours.tls : ours.plain,
+      };
+      const read = (response: IncomingMessage): void =>
+        void sayingOf(response, { mostBytes, headOnly }).then(resolve, reject);
       const asked = (isTls ? tlsRequest : plainRequest)(url, options, read);
       asked.on('error', error => reject(signal.aborted ? signal.reason : error));
       asked.end(body);
     });
-};
+}

@@ -1,6 +1,11 @@
 export { Backoff } from './backoff.ts';
 export { bareHost } from './bare-host.ts';
-export { boundConnections, boundedServer, boundedTlsServer, connectionLimits } from './bounded-server.ts';
+export {
+  boundConnections,
+  boundedServer,
+  boundedTlsServer,
+  connectionLimits,
+} from './bounded-server.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { columns, cutTo, displayWidth, padTo } from './columns.ts';
 export { Deadline, orAborted } from './deadline.ts';
@@ -17,7 +22,14 @@ export {
 export type { KeyPair } from './key-pair.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { type ControllerName, controllers, isDefect, PanicHandler } from './panic-handler.ts';
-export { checkedProxy, direct, environmentProxies, ProxyError, proxyFromEnvironment, throughProxy } from './proxy.ts';
+export {
+  checkedProxy,
+  direct,
+  environmentProxies,
+  ProxyError,
+  proxyFromEnvironment,
+  throughProxy,
+} from './proxy.ts';
 export { randomLetters } from './random.ts';
 export { RankedQueue } from './ranked-queue.ts';
 export { Semaphore } from './semaphore.ts';

@@ -18,9 +18,15 @@ const causedByData: ReadonlySet<unknown> = new Set([
  * Returns whether an error is one that the language throws for a programming mistake, rather than
  * one that a server, file or user causes.
  */
-export const isDefect = (error: unknown): boolean =>
-  (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError || error instanceof SyntaxError) &&
-  !('code' in error && causedByData.has(error.code));
+export function isDefect(error: unknown): boolean {
+  return (
+    (error instanceof TypeError ||
+      error instanceof RangeError ||
+      error instanceof ReferenceError ||
+      error instanceof SyntaxError) &&
+    !('code' in error && causedByData.has(error.code))
+  );
+}
 
 /**
  * Sources of a defect: the loops, named by the kind that they reconcile, the watches that feed
@@ -76,7 +82,10 @@ export class PanicHandler {
     if (!this.#logged.has(key)) {
       if (this.#logged.size >= maxRemembered) this.#logged.clear();
       this.#logged.add(key);
-      this.#log.error('bug in Drydock: this object waits, everything else continues. Please report it', { controller, object, error });
+      this.#log.error(
+        'bug in Drydock: this object waits, everything else continues. Please report it',
+        { controller, object, error },
+      );
     }
     return `Drydock hit a bug; please report it: ${text}`;
   }

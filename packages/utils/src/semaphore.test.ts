@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Semaphore } from './semaphore.ts';
 
-const bench = (places: number) => {
+function bench(places: number) {
   const semaphore = new Semaphore(places);
   const [begun, done]: [string[], string[]] = [[], []];
   const ends = new Map<string, () => void>();
@@ -18,7 +18,7 @@ const bench = (places: number) => {
     await new Promise(resolve => setImmediate(resolve));
   };
   return { run, end, begun, done };
-};
+}
 
 test('so much is done at once, and what waits begins in the order in which it came', async () => {
   const { run, end, begun, done } = bench(2);

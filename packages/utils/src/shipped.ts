@@ -8,7 +8,8 @@ import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
  */
 const root = ((): URL => {
   let folder = new URL('./', import.meta.url);
-  while (!existsSync(new URL('deploy/', folder)) && folder.pathname !== '/') folder = new URL('../', folder);
+  while (!existsSync(new URL('deploy/', folder)) && folder.pathname !== '/')
+    folder = new URL('../', folder);
   return folder;
 })();
 
@@ -16,11 +17,13 @@ const root = ((): URL => {
  * Reads a file by its path in the clone, for example `deploy/crds/x.yaml`. Throws when it is
  * missing: then the build is incomplete.
  */
-export const readShipped = (path: string): Buffer => (isSea() ? Buffer.from(getRawAsset(path)) : readFileSync(new URL(path, root)));
+export function readShipped(path: string): Buffer {
+  return isSea() ? Buffer.from(getRawAsset(path)) : readFileSync(new URL(path, root));
+}
 
 /** Lists the names in a folder of the clone, for example `deploy/crds`, sorted. */
-export const listShipped = (folder: string): readonly string[] => {
+export function listShipped(folder: string): readonly string[] {
   if (!isSea()) return readdirSync(new URL(`${folder}/`, root)).sort();
   const inside = getAssetKeys().filter(key => key.startsWith(`${folder}/`));
   return [...new Set(inside.map(key => key.slice(folder.length + 1).split('/')[0] ?? ''))].sort();
-};
+}

@@ -5,8 +5,12 @@ type Delayed = { readonly after: (milliseconds: number, run: () => void) => () =
  * Implements `sleep` for a clock that has `after`: ends with the signal, and leaves no timer
  * behind.
  */
-export const sleepBy = ({ after }: Delayed, milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
-  new Promise(resolve => {
+export function sleepBy(
+  { after }: Delayed,
+  milliseconds: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  return new Promise(resolve => {
     if (signal?.aborted === true) return resolve();
     const done = (): void => {
       cancel();
@@ -16,3 +20,4 @@ export const sleepBy = ({ after }: Delayed, milliseconds: number, signal: AbortS
     const cancel = after(milliseconds, done);
     signal?.addEventListener('abort', done);
   });
+}

@@ -22,25 +22,35 @@ test('back-off doubles to its limit, half of it by chance, and starts anew', () 
 test('a deadline aborts in time, or with the reason of another signal; lifted or disposed of it does not', async () => {
   const clock = new VirtualClock();
   const other = new AbortController();
-  const [timed, lifted, disposed] = [1, 2, 3].map(() => new Deadline(clock, 1000, [undefined, other.signal])) as [
-    Deadline,
-    Deadline,
-    Deadline,
-  ];
+  const [timed, lifted, disposed] = [1, 2, 3].map(
+    () => new Deadline(clock, 1000, [undefined, other.signal]),
+  ) as [Deadline, Deadline, Deadline];
   lifted.lift();
   disposed[Symbol.dispose]();
   await clock.advance(1000);
-  assert.deepEqual([timed.expired, timed.signal.aborted, lifted.signal.aborted, disposed.signal.aborted], [true, true, false, false]);
+  assert.deepEqual(
+    [timed.expired, timed.signal.aborted, lifted.signal.aborted, disposed.signal.aborted],
+    [true, true, false, false],
+  );
   const reason = new Error('other');
   other.abort(reason);
-  assert.deepEqual([lifted.signal.reason, lifted.expired, disposed.signal.aborted], [reason, false, false]);
+  assert.deepEqual(
+    [lifted.signal.reason, lifted.expired, disposed.signal.aborted],
+    [reason, false, false],
+  );
   assert.equal(new Deadline(clock, 1000, [other.signal]).signal.reason, reason);
 });
 
 test('an error says its message; several tries of one connect say each of theirs; what is no error says itself', () => {
-  const tries = new AggregateError([new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')]);
+  const tries = new AggregateError([
+    new Error('connect ECONNREFUSED ::1'),
+    new Error('connect ECONNREFUSED 127.0.0.1'),
+  ]);
   assert.equal(errorText(tries), 'connect ECONNREFUSED ::1; connect ECONNREFUSED 127.0.0.1');
-  assert.deepEqual([errorText(new Error('no')), errorText(new AggregateError([], 'all')), errorText('text')], ['no', 'all', 'text']);
+  assert.deepEqual(
+    [errorText(new Error('no')), errorText(new AggregateError([], 'all')), errorText('text')],
+    ['no', 'all', 'text'],
+  );
 });
 
 test('waiting for a promise ends with the signal', async () => {

@@ -13,8 +13,11 @@ test('law: what is entered is taken in the order of time, then of entering, and 
         const cancel = timerHeap.enter(at, () => done.push(index));
         if (off) cancel();
       }
-      for (let entry = timerHeap.take(by); entry !== undefined; entry = timerHeap.take(by)) entry.task();
-      const wanted = [...given.entries()].filter(([, { at, off }]) => at <= by && !off).toSorted(([, one], [, other]) => one.at - other.at);
+      for (let entry = timerHeap.take(by); entry !== undefined; entry = timerHeap.take(by))
+        entry.task();
+      const wanted = [...given.entries()]
+        .filter(([, { at, off }]) => at <= by && !off)
+        .toSorted(([, one], [, other]) => one.at - other.at);
       assert.deepEqual(
         done,
         wanted.map(([index]) => index),

@@ -1,10 +1,16 @@
 import { Heap } from './heap.ts';
 
 /** A task with its time. */
-export type ScheduledTask = { readonly at: number; readonly order: number; readonly task: () => void; off: boolean };
+export type ScheduledTask = {
+  readonly at: number;
+  readonly order: number;
+  readonly task: () => void;
+  off: boolean;
+};
 
-const isBefore = (one: ScheduledTask, other: ScheduledTask): boolean =>
-  one.at < other.at || (one.at === other.at && one.order < other.order);
+function isBefore(one: ScheduledTask, other: ScheduledTask): boolean {
+  return one.at < other.at || (one.at === other.at && one.order < other.order);
+}
 
 /** A queue of tasks, the earliest first, and in order of entry for the same time. */
 export class TimerHeap {
@@ -24,7 +30,11 @@ export class TimerHeap {
 
   /** Removes and returns the first entry that is due at this time. */
   take(by: number): ScheduledTask | undefined {
-    for (let { first } = this.#heap; first !== undefined && first.at <= by; { first } = this.#heap) {
+    for (
+      let { first } = this.#heap;
+      first !== undefined && first.at <= by;
+      { first } = this.#heap
+    ) {
       this.#heap.pop();
       if (!first.off) return first;
     }

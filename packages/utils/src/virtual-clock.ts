@@ -19,7 +19,8 @@ export class VirtualClock implements Clock {
    */
   now(): Temporal.Instant {
     const epochMs = Math.floor(this.#epochMs);
-    if (this.#now.epochMilliseconds !== epochMs) this.#now = Temporal.Instant.fromEpochMilliseconds(epochMs);
+    if (this.#now.epochMilliseconds !== epochMs)
+      this.#now = Temporal.Instant.fromEpochMilliseconds(epochMs);
     return this.#now;
   }
 
@@ -53,6 +54,6 @@ export class VirtualClock implements Clock {
 }
 
 /** Runs everything that waits only for its turn in the event loop. */
-const settle = async (): Promise<void> => {
+async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(resolve => setImmediate(resolve));
-};
+}

@@ -1,19 +1,30 @@
 import type { Case, Site } from '../site.ts';
 import { configMap, workload } from './things.ts';
 
-const query = (manager: string, force = false): string => `?fieldManager=${manager}${force ? '&force=true' : ''}`;
+function query(manager: string, force = false): string {
+  return `?fieldManager=${manager}${force ? '&force=true' : ''}`;
+}
 
-const apply = async (at: Site, path: string, manager: string, body: unknown, force = false): ReturnType<Site['patch']> =>
-  at.patch(path + query(manager, force), 'apply', body);
+async function apply(
+  at: Site,
+  path: string,
+  manager: string,
+  body: unknown,
+  force = false,
+): ReturnType<Site['patch']> {
+  return at.patch(path + query(manager, force), 'apply', body);
+}
 
-const map = (data: Readonly<Record<string, string>> | undefined, metadata: object = {}): object => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name: 'x', ...metadata },
-  ...(data === undefined ? {} : { data }),
-});
+function map(data: Readonly<Record<string, string>> | undefined, metadata: object = {}): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'x', ...metadata },
+    ...(data === undefined ? {} : { data }),
+  };
+}
 
-const deployment = (containers: readonly object[], more: object = {}): object => {
+function deployment(containers: readonly object[], more: object = {}): object {
   const { apiVersion, kind, metadata, spec } = workload('Deployment', 'x', {
     template: { metadata: { labels: { app: 'x' } }, spec: { containers } },
     ...more,
@@ -24,7 +35,7 @@ const deployment = (containers: readonly object[], more: object = {}): object =>
     readonly spec: object;
   };
   return { apiVersion, kind, metadata, spec };
-};
+}
 
 /** Server-side apply. */
 export const applies: readonly Case[] = [
@@ -64,7 +75,12 @@ export const applies: readonly Case[] = [
     name: 'containers by their names',
     run: async at => {
       const path = at.path('apps/v1/deployments', 'x');
-      await apply(at, path, 'one', deployment([{ name: 'a', image: 'x:1', env: [{ name: 'A', value: '1' }] }]));
+      await apply(
+        at,
+        path,
+        'one',
+        deployment([{ name: 'a', image: 'x:1', env: [{ name: 'A', value: '1' }] }]),
+      );
       await apply(at, path, 'two', deployment([{ name: 'b', image: 'y:1' }]));
       await apply(at, path, 'one', deployment([{ name: 'a', image: 'x:2' }]));
       await apply(at, path, 'one', deployment([{ name: 'c', image: 'z:1' }]));
@@ -85,13 +101,20 @@ export const applies: readonly Case[] = [
       const path = at.path('configmaps', 'x');
       const one = await apply(at, path, 'one', map({ a: '1' }));
       const two = await apply(at, path, 'one', map({ a: '1' }));
-      at.note('same version', one.body.metadata?.resourceVersion === two.body.metadata?.resourceVersion);
+      at.note(
+        'same version',
+        one.body.metadata?.resourceVersion === two.body.metadata?.resourceVersion,
+      );
     },
   },
   {
     name: 'only tried',
     run: async at => {
-      await at.patch(`${at.path('configmaps', 'x')}?fieldManager=one&dryRun=All`, 'apply', map({ a: '1' }));
+      await at.patch(
+        `${at.path('configmaps', 'x')}?fieldManager=one&dryRun=All`,
+        'apply',
+        map({ a: '1' }),
+      );
       await at.get(at.path('configmaps', 'x'));
     },
   },
@@ -125,14 +148,22 @@ export const applies: readonly Case[] = [
     name: 'over an object that somebody created',
     run: async at => {
       await at.has(at.path('configmaps'), configMap('x', { a: '1' }));
-      // Who was there is called by its name by the real server, and `before-first-apply` by the embedded one (docs/embedded.md).
-      const { status, body } = await at.patch(`${at.path('configmaps', 'x')}?fieldManager=one`, 'apply', map({ a: '2' }), {
-        compared: false,
-      });
+      // Who was there is called by its name by the real server, and `before-first-apply` by the
+      // embedded one (docs/embedded.md).
+      const { status, body } = await at.patch(
+        `${at.path('configmaps', 'x')}?fieldManager=one`,
+        'apply',
+        map({ a: '2' }),
+        {
+          compared: false,
+        },
+      );
       at.note('refused', [
         status,
         body['reason'],
-        (body['details'] as { readonly causes: readonly { readonly field: string }[] }).causes.map(({ field }) => field),
+        (body['details'] as { readonly causes: readonly { readonly field: string }[] }).causes.map(
+          ({ field }) => field,
+        ),
       ]);
       await apply(at, at.path('configmaps', 'x'), 'one', map({ a: '1', b: '2' }));
       await apply(at, at.path('configmaps', 'x'), 'one', map({ a: '2' }), true);

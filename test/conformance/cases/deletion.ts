@@ -1,46 +1,76 @@
 import type { Case, Site } from '../site.ts';
 import { configMap, pod, workload } from './things.ts';
 
-const ofPod = (name: string, spec: Readonly<Record<string, unknown>>, options: unknown, metadata = {}): Case => ({
-  name: `a pod: ${name}`,
-  run: async at => {
-    await at.has(at.path('pods'), pod('p', spec, metadata));
-    await at.delete(at.path('pods', 'p'), options);
-    await at.get(at.path('pods', 'p'));
-  },
-});
+function ofPod(
+  name: string,
+  spec: Readonly<Record<string, unknown>>,
+  options: unknown,
+  metadata = {},
+): Case {
+  return {
+    name: `a pod: ${name}`,
+    run: async at => {
+      await at.has(at.path('pods'), pod('p', spec, metadata));
+      await at.delete(at.path('pods', 'p'), options);
+      await at.get(at.path('pods', 'p'));
+    },
+  };
+}
 
-const ofDeployment = (name: string, options: unknown, query = ''): Case => ({
-  name: `a deployment: ${name}`,
-  run: async at => {
-    await at.has(at.path('apps/v1/deployments'), workload('Deployment', 'd'));
-    await at.delete(at.path('apps/v1/deployments', 'd') + query, options);
-    await at.get(at.path('apps/v1/deployments', 'd'));
-  },
-});
+function ofDeployment(name: string, options: unknown, query = ''): Case {
+  return {
+    name: `a deployment: ${name}`,
+    run: async at => {
+      await at.has(at.path('apps/v1/deployments'), workload('Deployment', 'd'));
+      await at.delete(at.path('apps/v1/deployments', 'd') + query, options);
+      await at.get(at.path('apps/v1/deployments', 'd'));
+    },
+  };
+}
 
-const held = async (at: Site): Promise<string> => {
-  await at.has(at.path('configmaps'), configMap('x', {}, { finalizers: ['example.com/a', 'example.com/b'] }));
+async function held(at: Site): Promise<string> {
+  await at.has(
+    at.path('configmaps'),
+    configMap('x', {}, { finalizers: ['example.com/a', 'example.com/b'] }),
+  );
   return at.path('configmaps', 'x');
-};
+}
 
 /** The ends of objects. */
 export const deletion: readonly Case[] = [
   ofPod('nobody runs it', {}, undefined),
-  ofPod('on a node, with its own grace', { nodeName: 'n', terminationGracePeriodSeconds: 45 }, undefined),
+  ofPod(
+    'on a node, with its own grace',
+    { nodeName: 'n', terminationGracePeriodSeconds: 45 },
+    undefined,
+  ),
   ofPod('on a node, with the default grace', { nodeName: 'n' }, undefined),
   ofPod('on a node, with the grace of the client', { nodeName: 'n' }, { gracePeriodSeconds: 5 }),
-  ofPod('on a node, with a grace of centuries', { nodeName: 'n', terminationGracePeriodSeconds: 9_000_000_000_000 }, undefined),
+  ofPod(
+    'on a node, with a grace of centuries',
+    { nodeName: 'n', terminationGracePeriodSeconds: 9_000_000_000_000 },
+    undefined,
+  ),
   ofPod('on a node, at once', { nodeName: 'n' }, { gracePeriodSeconds: 0 }),
   ofPod('only tried', { nodeName: 'n' }, { dryRun: ['All'] }),
-  ofPod('held by a finalizer', { nodeName: 'n' }, { gracePeriodSeconds: 0 }, { finalizers: ['example.com/hold'] }),
-  ofPod('of another uid', { nodeName: 'n' }, { preconditions: { uid: '11111111-1111-1111-1111-111111111111' } }),
+  ofPod(
+    'held by a finalizer',
+    { nodeName: 'n' },
+    { gracePeriodSeconds: 0 },
+    { finalizers: ['example.com/hold'] },
+  ),
+  ofPod(
+    'of another uid',
+    { nodeName: 'n' },
+    { preconditions: { uid: '11111111-1111-1111-1111-111111111111' } },
+  ),
   ofPod('of another version', { nodeName: 'n' }, { preconditions: { resourceVersion: '1' } }),
   {
     name: 'a pod: the grace becomes shorter, never longer',
     run: async at => {
       await at.has(at.path('pods'), pod('p', { nodeName: 'n' }));
-      for (const gracePeriodSeconds of [20, 25, 10]) await at.delete(at.path('pods', 'p'), { gracePeriodSeconds });
+      for (const gracePeriodSeconds of [20, 25, 10])
+        await at.delete(at.path('pods', 'p'), { gracePeriodSeconds });
       await at.delete(at.path('pods', 'p'));
       await at.delete(at.path('pods', 'p'), { gracePeriodSeconds: 0 });
       await at.get(at.path('pods', 'p'));
@@ -83,7 +113,9 @@ export const deletion: readonly Case[] = [
       const path = await held(at);
       await at.delete(path);
       await at.delete(path);
-      await at.patch(path, 'merge', { metadata: { finalizers: ['example.com/a', 'example.com/c'] } });
+      await at.patch(path, 'merge', {
+        metadata: { finalizers: ['example.com/a', 'example.com/c'] },
+      });
       await at.patch(path, 'merge', { data: { still: 'changes' } });
       await at.patch(path, 'merge', { metadata: { finalizers: ['example.com/b'] } });
       await at.patch(path, 'merge', { metadata: { finalizers: [] } });
@@ -123,12 +155,17 @@ export const deletion: readonly Case[] = [
     name: 'a collection',
     run: async at => {
       for (const name of ['a', 'b', 'c'])
-        await at.has(at.path('configmaps'), configMap(name, {}, { labels: { odd: String(name !== 'b') } }));
+        await at.has(
+          at.path('configmaps'),
+          configMap(name, {}, { labels: { odd: String(name !== 'b') } }),
+        );
       await at.delete(`${at.path('configmaps')}?labelSelector=odd%3Dtrue`);
       const { body } = await at.get(at.path('configmaps'), { compared: false });
       at.note(
         'left',
-        (body['items'] as readonly { readonly metadata: { readonly name: string } }[]).map(({ metadata }) => metadata.name),
+        (body['items'] as readonly { readonly metadata: { readonly name: string } }[]).map(
+          ({ metadata }) => metadata.name,
+        ),
       );
     },
   },
@@ -162,7 +199,8 @@ export const deletion: readonly Case[] = [
     name: 'namespaces that may not go',
     bare: true,
     run: async at => {
-      for (const name of ['default', 'kube-system', 'kube-public']) await at.delete(`/api/v1/namespaces/${name}`);
+      for (const name of ['default', 'kube-system', 'kube-public'])
+        await at.delete(`/api/v1/namespaces/${name}`);
     },
   },
   {

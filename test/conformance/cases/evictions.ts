@@ -20,38 +20,71 @@ const statusOf: Readonly<Record<NonNullable<Situation['pod']>, object | undefine
 };
 
 const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } };
-const path = (at: Site, name = 'p'): string => at.path('pods', name, 'eviction');
+function path(at: Site, name = 'p'): string {
+  return at.path('pods', name, 'eviction');
+}
 
-const prepare = async (at: Site, { pod: kind = 'ready', budgets = [], spec = { maxUnavailable: 1 } }: Situation): Promise<void> => {
+async function prepare(
+  at: Site,
+  { pod: kind = 'ready', budgets = [], spec = { maxUnavailable: 1 } }: Situation,
+): Promise<void> {
   await at.has(at.path('pods'), pod('p', { nodeName: 'n' }, { labels: { app: 'app' } }));
-  if (statusOf[kind] !== undefined) await at.patch(at.path('pods', 'p', 'status'), 'merge', statusOf[kind], { compared: false });
+  if (statusOf[kind] !== undefined)
+    await at.patch(at.path('pods', 'p', 'status'), 'merge', statusOf[kind], { compared: false });
   if (kind === 'terminating') await at.delete(at.path('pods', 'p'), undefined, { compared: false });
   for (const [index, status] of budgets.entries()) {
     await at.has(at.path('policy/v1/poddisruptionbudgets'), budget(`b${index}`, spec));
-    const counts = { currentHealthy: 3, desiredHealthy: 2, expectedPods: 3, disruptionsAllowed: 1, observedGeneration: 1, ...status };
-    await at.patch(at.path('policy/v1/poddisruptionbudgets', `b${index}`, 'status'), 'merge', { status: counts }, { compared: false });
+    const counts = {
+      currentHealthy: 3,
+      desiredHealthy: 2,
+      expectedPods: 3,
+      disruptionsAllowed: 1,
+      observedGeneration: 1,
+      ...status,
+    };
+    await at.patch(
+      at.path('policy/v1/poddisruptionbudgets', `b${index}`, 'status'),
+      'merge',
+      { status: counts },
+      { compared: false },
+    );
   }
-  // The eviction reads budgets from where they are stored, and pods as well; nothing has to be waited for.
-};
+  // The eviction reads budgets from where they are stored, and pods as well; nothing has to be
+  // waited for.
+}
 
-const asks = (name: string, situation: Situation): Case => ({
-  name,
-  run: async at => {
-    await prepare(at, situation);
-    await at.post(path(at) + (situation.query ?? ''), { ...eviction, ...situation.eviction });
-    await at.get(at.path('pods', 'p'));
-    for (const index of (situation.budgets ?? []).keys()) await at.get(at.path('policy/v1/poddisruptionbudgets', `b${index}`));
-  },
-});
+function asks(name: string, situation: Situation): Case {
+  return {
+    name,
+    run: async at => {
+      await prepare(at, situation);
+      await at.post(path(at) + (situation.query ?? ''), { ...eviction, ...situation.eviction });
+      await at.get(at.path('pods', 'p'));
+      for (const index of (situation.budgets ?? []).keys())
+        await at.get(at.path('policy/v1/poddisruptionbudgets', `b${index}`));
+    },
+  };
+}
 
-const condition = (reason: string, message: string): object => ({
-  conditions: [
-    { type: 'DisruptionAllowed', status: 'False', reason, message, lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 },
-  ],
-});
+function condition(reason: string, message: string): object {
+  return {
+    conditions: [
+      {
+        type: 'DisruptionAllowed',
+        status: 'False',
+        reason,
+        message,
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+        observedGeneration: 1,
+      },
+    ],
+  };
+}
 
 const used = { disruptionsAllowed: 0 };
-const manyPods = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`pod-${index}`, '2026-01-01T00:00:00Z']));
+const manyPods = Object.fromEntries(
+  Array.from({ length: 2001 }, (_, index) => [`pod-${index}`, '2026-01-01T00:00:00Z']),
+);
 
 /** Evictions under every kind of budget; upstream pkg/registry/core/pod/storage/eviction.go. */
 export const evictions: readonly Case[] = [
@@ -60,20 +93,33 @@ export const evictions: readonly Case[] = [
   asks('a budget that allows several', { budgets: [{ disruptionsAllowed: 3 }] }),
   asks('a budget that is used up', { budgets: [{ ...used, currentHealthy: 2 }] }),
   asks('used up, with more healthy pods than needed', { budgets: [used] }),
-  asks('used up, and the controller says why', { budgets: [{ ...used, ...condition('InsufficientPods', 'not enough') }] }),
-  asks('used up, and its sync has failed', { budgets: [{ ...used, ...condition('SyncFailed', 'found no controllers for pod "p"') }] }),
+  asks('used up, and the controller says why', {
+    budgets: [{ ...used, ...condition('InsufficientPods', 'not enough') }],
+  }),
+  asks('used up, and its sync has failed', {
+    budgets: [{ ...used, ...condition('SyncFailed', 'found no controllers for pod "p"') }],
+  }),
   asks('a budget whose status is behind', { budgets: [{ observedGeneration: 0 }] }),
   asks('a budget below zero', { budgets: [{ disruptionsAllowed: -1 }] }),
   asks('a budget with too many disrupted pods', { budgets: [{ disruptedPods: manyPods }] }),
   asks('two budgets', { budgets: [{}, {}] }),
-  asks('a budget of other pods', { budgets: [used], spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'other' } } } }),
+  asks('a budget of other pods', {
+    budgets: [used],
+    spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'other' } } },
+  }),
   asks('a budget of all pods', { budgets: [used], spec: { maxUnavailable: 1, selector: {} } }),
-  asks('a budget of no pods', { budgets: [used], spec: { maxUnavailable: 1, selector: undefined } }),
+  asks('a budget of no pods', {
+    budgets: [used],
+    spec: { maxUnavailable: 1, selector: undefined },
+  }),
   asks('a pending pod', { pod: 'pending', budgets: [used] }),
   asks('a finished pod', { pod: 'succeeded', budgets: [used] }),
   asks('a pod on its way out', { pod: 'terminating', budgets: [used] }),
   asks('an unready pod, and enough healthy ones', { pod: 'unready', budgets: [used] }),
-  asks('an unready pod, and not enough healthy ones', { pod: 'unready', budgets: [{ ...used, currentHealthy: 1 }] }),
+  asks('an unready pod, and not enough healthy ones', {
+    pod: 'unready',
+    budgets: [{ ...used, currentHealthy: 1 }],
+  }),
   asks('an unready pod that may always go', {
     pod: 'unready',
     budgets: [{ ...used, currentHealthy: 0 }],
@@ -84,18 +130,28 @@ export const evictions: readonly Case[] = [
     budgets: [{ ...used, desiredHealthy: 0, currentHealthy: 0 }],
     spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'IfHealthyBudget' },
   }),
-  asks('a ready pod under AlwaysAllow', { budgets: [used], spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' } }),
+  asks('a ready pod under AlwaysAllow', {
+    budgets: [used],
+    spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+  }),
   asks('with the grace of the client', { eviction: { deleteOptions: { gracePeriodSeconds: 3 } } }),
   asks('at once', { eviction: { deleteOptions: { gracePeriodSeconds: 0 } } }),
   asks('only tried, by the query', { budgets: [{}], query: '?dryRun=All' }),
-  asks('only tried, by the body', { budgets: [{}], eviction: { deleteOptions: { dryRun: ['All'] } } }),
+  asks('only tried, by the body', {
+    budgets: [{}],
+    eviction: { deleteOptions: { dryRun: ['All'] } },
+  }),
   asks('only tried, and refused', { budgets: [used], query: '?dryRun=All' }),
-  asks('of another uid', { eviction: { deleteOptions: { preconditions: { uid: '11111111-1111-1111-1111-111111111111' } } } }),
+  asks('of another uid', {
+    eviction: { deleteOptions: { preconditions: { uid: '11111111-1111-1111-1111-111111111111' } } },
+  }),
   asks('of another uid, under a budget that is debited all the same', {
     budgets: [{}],
     eviction: { deleteOptions: { preconditions: { uid: '11111111-1111-1111-1111-111111111111' } } },
   }),
-  asks('of another version', { eviction: { deleteOptions: { preconditions: { resourceVersion: '1' } } } }),
+  asks('of another version', {
+    eviction: { deleteOptions: { preconditions: { resourceVersion: '1' } } },
+  }),
   asks('under another name', { eviction: { metadata: { name: 'q' } } }),
   asks('of the old version of the API', { eviction: { apiVersion: 'policy/v1beta1' } }),
   {
@@ -110,7 +166,10 @@ export const evictions: readonly Case[] = [
       await prepare(at, {});
       const { body } = await at.get(at.path('pods', 'p'), { compared: false });
       const { uid, resourceVersion } = body.metadata ?? {};
-      await at.post(path(at), { ...eviction, deleteOptions: { preconditions: { uid, resourceVersion } } });
+      await at.post(path(at), {
+        ...eviction,
+        deleteOptions: { preconditions: { uid, resourceVersion } },
+      });
       await at.get(at.path('pods', 'p'));
     },
   },

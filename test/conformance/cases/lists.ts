@@ -2,55 +2,79 @@ import type { Case, Site } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
 const table = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json';
-const few = async (at: Site, count = 5): Promise<void> => {
+async function few(at: Site, count = 5): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     await at.has(
       at.path('configmaps'),
-      configMap(`c${index}`, { n: String(index) }, { labels: { even: String(index % 2 === 0), [`n${index}`]: 'x' } }),
+      configMap(
+        `c${index}`,
+        { n: String(index) },
+        { labels: { even: String(index % 2 === 0), [`n${index}`]: 'x' } },
+      ),
     );
   }
-};
+}
 
-const names = (body: Readonly<Record<string, unknown>>): readonly string[] =>
-  (body['items'] as readonly { readonly metadata: { readonly name: string } }[]).map(({ metadata }) => metadata.name);
+function names(body: Readonly<Record<string, unknown>>): readonly string[] {
+  return (body['items'] as readonly { readonly metadata: { readonly name: string } }[]).map(
+    ({ metadata }) => metadata.name,
+  );
+}
 
-const selects = (selector: string): Case => ({
-  name: `label selector ${selector}`,
-  run: async at => {
-    await few(at);
-    const { status, body } = await at.get(`${at.path('configmaps')}?labelSelector=${encodeURIComponent(selector)}`, { compared: false });
-    at.note('found', status === 200 ? names(body) : body);
-  },
-});
+function selects(selector: string): Case {
+  return {
+    name: `label selector ${selector}`,
+    run: async at => {
+      await few(at);
+      const { status, body } = await at.get(
+        `${at.path('configmaps')}?labelSelector=${encodeURIComponent(selector)}`,
+        { compared: false },
+      );
+      at.note('found', status === 200 ? names(body) : body);
+    },
+  };
+}
 
 /** Where the parser stopped is said in other words (docs/embedded.md). */
-const badSelector = (selector: string): Case => ({
-  name: `no label selector: ${selector}`,
-  bare: true,
-  run: async at => {
-    const { status, body } = await at.get(`/api/v1/pods?labelSelector=${encodeURIComponent(selector)}`, { compared: false });
-    at.note('refused', [status, body['reason'], typeof body['message']]);
-  },
-});
+function badSelector(selector: string): Case {
+  return {
+    name: `no label selector: ${selector}`,
+    bare: true,
+    run: async at => {
+      const { status, body } = await at.get(
+        `/api/v1/pods?labelSelector=${encodeURIComponent(selector)}`,
+        { compared: false },
+      );
+      at.note('refused', [status, body['reason'], typeof body['message']]);
+    },
+  };
+}
 
-const fields = (resource: string, selector: string): Case => ({
-  name: `field selector ${selector} of ${resource}`,
-  run: async at => {
-    await few(at, 2);
-    await at.has(at.path('pods'), pod('a', { nodeName: 'n1' }));
-    await at.has(at.path('pods'), pod('b'));
-    const { status, body } = await at.get(`${at.path(resource)}?fieldSelector=${encodeURIComponent(selector)}`, { compared: false });
-    at.note('found', status === 200 ? names(body) : body);
-  },
-});
+function fields(resource: string, selector: string): Case {
+  return {
+    name: `field selector ${selector} of ${resource}`,
+    run: async at => {
+      await few(at, 2);
+      await at.has(at.path('pods'), pod('a', { nodeName: 'n1' }));
+      await at.has(at.path('pods'), pod('b'));
+      const { status, body } = await at.get(
+        `${at.path(resource)}?fieldSelector=${encodeURIComponent(selector)}`,
+        { compared: false },
+      );
+      at.note('found', status === 200 ? names(body) : body);
+    },
+  };
+}
 
-const badQuery = (query: string): Case => ({
-  name: `a list with ${query}`,
-  bare: true,
-  run: async at => {
-    await at.get(`/api/v1/namespaces/nowhere/pods?${query}`);
-  },
-});
+function badQuery(query: string): Case {
+  return {
+    name: `a list with ${query}`,
+    bare: true,
+    run: async at => {
+      await at.get(`/api/v1/namespaces/nowhere/pods?${query}`);
+    },
+  };
+}
 
 /** Lists, their pages, selectors and forms. */
 export const lists: readonly Case[] = [
@@ -68,9 +92,13 @@ export const lists: readonly Case[] = [
       const first = await at.get(`${at.path('configmaps')}?limit=2`);
       await at.has(at.path('configmaps'), configMap('c15'));
       await at.delete(at.path('configmaps', 'c3'), undefined, { compared: false });
-      const next = (token: unknown): string => `${at.path('configmaps')}?limit=2&continue=${encodeURIComponent(String(token))}`;
+      const next = (token: unknown): string =>
+        `${at.path('configmaps')}?limit=2&continue=${encodeURIComponent(String(token))}`;
       const second = await at.get(next(first.body.metadata?.continue));
-      at.note('the version stays', first.body.metadata?.resourceVersion === second.body.metadata?.resourceVersion);
+      at.note(
+        'the version stays',
+        first.body.metadata?.resourceVersion === second.body.metadata?.resourceVersion,
+      );
       await at.get(next(second.body.metadata?.continue));
       at.note('now', names((await at.get(at.path('configmaps'), { compared: false })).body));
     },
@@ -100,8 +128,12 @@ export const lists: readonly Case[] = [
       const { body } = await at.get(at.path('configmaps'), { compared: false });
       const version = body.metadata?.resourceVersion ?? '';
       await at.delete(at.path('configmaps', 'c0'), undefined, { compared: false });
-      await at.get(`${at.path('configmaps')}?resourceVersion=${version}&resourceVersionMatch=Exact`);
-      await at.get(`${at.path('configmaps')}?resourceVersion=${version}&resourceVersionMatch=NotOlderThan`);
+      await at.get(
+        `${at.path('configmaps')}?resourceVersion=${version}&resourceVersionMatch=Exact`,
+      );
+      await at.get(
+        `${at.path('configmaps')}?resourceVersion=${version}&resourceVersionMatch=NotOlderThan`,
+      );
       await at.get(`${at.path('configmaps')}?resourceVersion=0`);
     },
   },
@@ -111,12 +143,19 @@ export const lists: readonly Case[] = [
     run: async at => {
       for (const name of ['a', 'a-b', 'a0', 'b']) {
         await at.has('/api/v1/namespaces', { metadata: { name: at.name(name) } });
-        await at.has(`/api/v1/namespaces/${at.name(name)}/configmaps`, configMap('x', {}, { labels: { order: at.id } }));
+        await at.has(
+          `/api/v1/namespaces/${at.name(name)}/configmaps`,
+          configMap('x', {}, { labels: { order: at.id } }),
+        );
       }
-      const { body } = await at.get(`/api/v1/configmaps?labelSelector=order%3D${at.id}`, { compared: false });
+      const { body } = await at.get(`/api/v1/configmaps?labelSelector=order%3D${at.id}`, {
+        compared: false,
+      });
       at.note(
         'order',
-        (body['items'] as readonly { readonly metadata: { readonly namespace: string } }[]).map(({ metadata }) => metadata.namespace),
+        (body['items'] as readonly { readonly metadata: { readonly namespace: string } }[]).map(
+          ({ metadata }) => metadata.namespace,
+        ),
       );
     },
   },
@@ -162,7 +201,9 @@ export const lists: readonly Case[] = [
       await at.get(`${at.path('pods', 'a')}?includeObject=None`, { accept: table });
       await at.get(`${at.path('pods', 'a')}?includeObject=Object`, { accept: table });
       const node = at.name('node');
-      await at.has('/api/v1/nodes', { metadata: { name: node, labels: { 'node-role.kubernetes.io/worker': '' } } });
+      await at.has('/api/v1/nodes', {
+        metadata: { name: node, labels: { 'node-role.kubernetes.io/worker': '' } },
+      });
       await at.get(`/api/v1/nodes/${node}`, { accept: table });
     },
   },
@@ -170,8 +211,12 @@ export const lists: readonly Case[] = [
     name: 'an object as metadata only',
     run: async at => {
       await at.has(at.path('pods'), pod('a'));
-      await at.get(at.path('pods', 'a'), { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' });
-      await at.get(at.path('pods'), { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json' });
+      await at.get(at.path('pods', 'a'), {
+        accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
+      });
+      await at.get(at.path('pods'), {
+        accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+      });
     },
   },
 ];

@@ -1,24 +1,34 @@
 import type { Case } from '../site.ts';
 import { budget, configMap, pod, workload } from './things.ts';
 
-const create = (name: string, resource: string, body: object, query = ''): Case => ({
-  name,
-  run: async at => {
-    await at.post(at.path(resource) + query, body);
-  },
-});
+function create(name: string, resource: string, body: object, query = ''): Case {
+  return {
+    name,
+    run: async at => {
+      await at.post(at.path(resource) + query, body);
+    },
+  };
+}
 
-const createBare = (name: string, path: string, body: (at: { name(base: string): string }) => object): Case => ({
-  name,
-  bare: true,
-  run: async at => {
-    const made = await at.post(path, body(at));
-    await at.get(`${path}/${made.body.metadata?.name ?? ''}`);
-  },
-});
+function createBare(
+  name: string,
+  path: string,
+  body: (at: { name(base: string): string }) => object,
+): Case {
+  return {
+    name,
+    bare: true,
+    run: async at => {
+      const made = await at.post(path, body(at));
+      await at.get(`${path}/${made.body.metadata?.name ?? ''}`);
+    },
+  };
+}
 
 const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j' } };
-const jobTemplate = { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] } };
+const jobTemplate = {
+  spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] },
+};
 
 /** Objects as they stand there after they were created, replaced and changed. */
 export const objects: readonly Case[] = [
@@ -27,13 +37,22 @@ export const objects: readonly Case[] = [
     'a pod with requests and limits',
     'pods',
     pod('p', {
-      containers: [{ name: 'm', image: 'a/b:latest', resources: { limits: { cpu: '1', memory: '1Gi' } }, ports: [{ containerPort: 80 }] }],
+      containers: [
+        {
+          name: 'm',
+          image: 'a/b:latest',
+          resources: { limits: { cpu: '1', memory: '1Gi' } },
+          ports: [{ containerPort: 80 }],
+        },
+      ],
     }),
   ),
   create(
     'a burstable pod',
     'pods',
-    pod('p', { containers: [{ name: 'm', image: 'host:5000/b', resources: { requests: { cpu: '100m' } } }] }),
+    pod('p', {
+      containers: [{ name: 'm', image: 'host:5000/b', resources: { requests: { cpu: '100m' } } }],
+    }),
   ),
   create(
     'a pod with volumes',
@@ -66,8 +85,16 @@ export const objects: readonly Case[] = [
       ],
     }),
   ),
-  create('a pod with tolerations of its own', 'pods', pod('p', { tolerations: [{ operator: 'Exists' }] })),
-  create('a pod that waits at a gate', 'pods', pod('p', { schedulingGates: [{ name: 'example.com/gate' }] })),
+  create(
+    'a pod with tolerations of its own',
+    'pods',
+    pod('p', { tolerations: [{ operator: 'Exists' }] }),
+  ),
+  create(
+    'a pod that waits at a gate',
+    'pods',
+    pod('p', { schedulingGates: [{ name: 'example.com/gate' }] }),
+  ),
   create(
     'a pod on a node',
     'pods',
@@ -77,12 +104,23 @@ export const objects: readonly Case[] = [
       { labels: {}, annotations: { a: '' } },
     ),
   ),
-  create('a pod whose status the client sends', 'pods', { ...pod('p'), status: { phase: 'Running' } }),
-  create('a pod of a priority class', 'pods', pod('p', { priorityClassName: 'system-cluster-critical' })),
+  create('a pod whose status the client sends', 'pods', {
+    ...pod('p'),
+    status: { phase: 'Running' },
+  }),
+  create(
+    'a pod of a priority class',
+    'pods',
+    pod('p', { priorityClassName: 'system-cluster-critical' }),
+  ),
   create('a pod of a missing priority class', 'pods', pod('p', { priorityClassName: 'none' })),
   create('a pod with another priority than its class', 'pods', pod('p', { priority: 7 })),
   create('a pod in two namespaces at once', 'pods', pod('p', {}, { namespace: 'default' })),
-  create('a pod with unknown fields', 'pods', pod('p', { foo: 1, containers: [{ name: 'm', image: 'x', bar: {} }] })),
+  create(
+    'a pod with unknown fields',
+    'pods',
+    pod('p', { foo: 1, containers: [{ name: 'm', image: 'x', bar: {} }] }),
+  ),
   create('unknown fields, strictly', 'pods', pod('p', { foo: 1 }), '?fieldValidation=Strict'),
   create('unknown fields, ignored', 'pods', pod('p', { foo: 1 }), '?fieldValidation=Ignore'),
   create('a pod that is only tried', 'pods', pod('p'), '?dryRun=All'),
@@ -93,10 +131,17 @@ export const objects: readonly Case[] = [
     workload('Deployment', 'd', { strategy: { type: 'Recreate' }, replicas: 0 }),
   ),
   create('a replica set', 'apps/v1/replicasets', workload('ReplicaSet', 'r', { replicas: 2 })),
-  create('a stateful set', 'apps/v1/statefulsets', workload('StatefulSet', 's', { serviceName: 's', podManagementPolicy: 'Parallel' })),
+  create(
+    'a stateful set',
+    'apps/v1/statefulsets',
+    workload('StatefulSet', 's', { serviceName: 's', podManagementPolicy: 'Parallel' }),
+  ),
   create('a daemon set', 'apps/v1/daemonsets', workload('DaemonSet', 'd')),
   create('a job', 'batch/v1/jobs', { ...job, spec: { template: jobTemplate } }),
-  create('a job of several pods', 'batch/v1/jobs', { ...job, spec: { parallelism: 3, template: jobTemplate } }),
+  create('a job of several pods', 'batch/v1/jobs', {
+    ...job,
+    spec: { parallelism: 3, template: jobTemplate },
+  }),
   create('a budget', 'policy/v1/poddisruptionbudgets', budget('b', { maxUnavailable: 1 })),
   create(
     'a budget in percent',
@@ -119,23 +164,39 @@ export const objects: readonly Case[] = [
     message: 'M',
     type: 'Normal',
   }),
-  create('a secret', 'secrets', { metadata: { name: 's' }, stringData: { a: 'b' }, data: { c: 'ZA==' } }),
+  create('a secret', 'secrets', {
+    metadata: { name: 's' },
+    stringData: { a: 'b' },
+    data: { c: 'ZA==' },
+  }),
   create('a service account', 'serviceaccounts', { metadata: { name: 's' } }),
   create('a claim', 'persistentvolumeclaims', {
     metadata: { name: 'c' },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
   }),
-  createBare('a node', '/api/v1/nodes', at => ({ metadata: { name: at.name('node'), labels: { a: 'b' } }, spec: { unschedulable: true } })),
-  createBare('a namespace', '/api/v1/namespaces', at => ({ metadata: { name: at.name('space'), labels: { a: 'b' } } })),
+  createBare('a node', '/api/v1/nodes', at => ({
+    metadata: { name: at.name('node'), labels: { a: 'b' } },
+    spec: { unschedulable: true },
+  })),
+  createBare('a namespace', '/api/v1/namespaces', at => ({
+    metadata: { name: at.name('space'), labels: { a: 'b' } },
+  })),
   createBare('a volume', '/api/v1/persistentvolumes', at => ({
     metadata: { name: at.name('pv') },
-    spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/x' } },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: '/x' },
+    },
   })),
   createBare('a volume attachment', '/apis/storage.k8s.io/v1/volumeattachments', at => ({
     metadata: { name: at.name('va') },
     spec: { attacher: 'a', nodeName: 'n', source: { persistentVolumeName: 'p' } },
   })),
-  createBare('a priority class', '/apis/scheduling.k8s.io/v1/priorityclasses', at => ({ metadata: { name: at.name('pc') }, value: 10 })),
+  createBare('a priority class', '/apis/scheduling.k8s.io/v1/priorityclasses', at => ({
+    metadata: { name: at.name('pc') },
+    value: 10,
+  })),
   {
     name: 'a name that is taken',
     run: async at => {
@@ -148,7 +209,11 @@ export const objects: readonly Case[] = [
   {
     name: 'a name that the server makes',
     run: async at => {
-      const { status, body } = await at.post(at.path('configmaps'), { metadata: { generateName: 'some-' } }, { compared: false });
+      const { status, body } = await at.post(
+        at.path('configmaps'),
+        { metadata: { generateName: 'some-' } },
+        { compared: false },
+      );
       at.note('status', status);
       at.note('name', /^some-[bcdfghjklmnpqrstvwxz2456789]{5}$/.test(body.metadata?.name ?? ''));
     },
@@ -169,7 +234,10 @@ export const objects: readonly Case[] = [
       await at.put(path, { ...body, data: { a: '2' } });
       await at.put(path, configMap('x', { a: '3' }));
       await at.put(path, { ...body, data: { a: '4' } });
-      await at.put(path, { ...configMap('x'), metadata: { name: 'x', uid: '11111111-1111-1111-1111-111111111111' } });
+      await at.put(path, {
+        ...configMap('x'),
+        metadata: { name: 'x', uid: '11111111-1111-1111-1111-111111111111' },
+      });
       await at.put(path, { ...configMap('x'), metadata: { name: 'x', resourceVersion: 'abc' } });
     },
   },
@@ -210,8 +278,12 @@ export const objects: readonly Case[] = [
         status: { phase: 'Running', podIP: '10.0.0.9', podIPs: [{ ip: '10.0.0.9' }] },
         spec: { nodeName: 'other' },
       });
-      await at.patch(`${path}/status`, 'strategic-merge', { status: { conditions: [{ type: 'Ready', status: 'True' }] } });
-      await at.patch(`${path}/status`, 'strategic-merge', { status: { conditions: [{ type: 'X', status: 'False', reason: 'R' }] } });
+      await at.patch(`${path}/status`, 'strategic-merge', {
+        status: { conditions: [{ type: 'Ready', status: 'True' }] },
+      });
+      await at.patch(`${path}/status`, 'strategic-merge', {
+        status: { conditions: [{ type: 'X', status: 'False', reason: 'R' }] },
+      });
       await at.get(`${path}/status`);
     },
   },
@@ -223,10 +295,15 @@ export const objects: readonly Case[] = [
       const path = `/api/v1/nodes/${name}`;
       await at.post('/api/v1/nodes', { metadata: { name }, status: { capacity: { cpu: '4' } } });
       await at.patch(`${path}/status`, 'strategic-merge', {
-        status: { conditions: [{ type: 'Ready', status: 'True', reason: 'R' }], addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] },
+        status: {
+          conditions: [{ type: 'Ready', status: 'True', reason: 'R' }],
+          addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+        },
       });
       await at.patch(path, 'strategic-merge', { spec: { unschedulable: true } });
-      await at.patch(path, 'strategic-merge', { spec: { unschedulable: null, taints: [{ key: 'a', effect: 'NoSchedule' }] } });
+      await at.patch(path, 'strategic-merge', {
+        spec: { unschedulable: null, taints: [{ key: 'a', effect: 'NoSchedule' }] },
+      });
       await at.patch(path, 'merge', { spec: { taints: null } });
       await at.get(path);
     },
@@ -254,7 +331,10 @@ export const objects: readonly Case[] = [
     name: 'a pod that waits at a gate is not bound',
     run: async at => {
       await at.has(at.path('pods'), pod('p', { schedulingGates: [{ name: 'example.com/gate' }] }));
-      await at.post(at.path('pods', 'p', 'binding'), { metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } });
+      await at.post(at.path('pods', 'p', 'binding'), {
+        metadata: { name: 'p' },
+        target: { kind: 'Node', name: 'n' },
+      });
     },
   },
   {

@@ -1,7 +1,10 @@
 import type { Case, Site } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
-/** ValidatingAdmissionPolicies; upstream apiserver/pkg/admission/plugin/policy/validating. Each is about its case's namespace only. */
+/**
+ * ValidatingAdmissionPolicies; upstream apiserver/pkg/admission/plugin/policy/validating. Each is
+ * about its case's namespace only.
+ */
 
 const group = '/apis/admissionregistration.k8s.io/v1';
 
@@ -13,20 +16,41 @@ type Policy = {
   readonly binding?: Readonly<Record<string, unknown>>;
 };
 
-const inNamespace = (at: Site): object => ({ matchLabels: { 'kubernetes.io/metadata.name': at.namespace } });
+function inNamespace(at: Site): object {
+  return { matchLabels: { 'kubernetes.io/metadata.name': at.namespace } };
+}
 
-const bind = async (at: Site, { validations, rule, spec, actions = ['Deny'], binding }: Policy): Promise<void> => {
+async function bind(
+  at: Site,
+  { validations, rule, spec, actions = ['Deny'], binding }: Policy,
+): Promise<void> {
   const name = at.name('policy');
-  const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['configmaps'], ...rule }];
+  const rules = [
+    {
+      apiGroups: [''],
+      apiVersions: ['v1'],
+      operations: ['CREATE', 'UPDATE'],
+      resources: ['configmaps'],
+      ...rule,
+    },
+  ];
   const matchConstraints = { resourceRules: rules, namespaceSelector: inNamespace(at) };
-  await at.has(`${group}/validatingadmissionpolicies`, { metadata: { name }, spec: { matchConstraints, validations, ...spec } });
+  await at.has(`${group}/validatingadmissionpolicies`, {
+    metadata: { name },
+    spec: { matchConstraints, validations, ...spec },
+  });
   const bound = { policyName: name, validationActions: actions, ...binding };
   await at.has(`${group}/validatingadmissionpolicybindings`, { metadata: { name }, spec: bound });
-};
+}
 
 /** The policy counts once it denies what it has to. */
-const inForce = (at: Site, body: object = configMap('probe', { a: 'bad' }), status = 422): Promise<void> =>
-  at.settles('POST', `${at.path('configmaps')}?dryRun=All`, status, { body });
+function inForce(
+  at: Site,
+  body: object = configMap('probe', { a: 'bad' }),
+  status = 422,
+): Promise<void> {
+  return at.settles('POST', `${at.path('configmaps')}?dryRun=All`, status, { body });
+}
 
 const good: Policy['validations'][number] = { expression: "object.data.a != 'bad'" };
 
@@ -48,12 +72,21 @@ export const policies: readonly Case[] = [
       await bind(at, {
         validations: [
           { ...good, message: ' not that ', reason: 'Forbidden' },
-          { expression: "object.data.a != 'worse'", messageExpression: "'never ' + object.data.a", message: 'unused' },
-          { expression: "object.data.a != 'worst'", messageExpression: 'string(object.data.missing)', message: 'the written one' },
+          {
+            expression: "object.data.a != 'worse'",
+            messageExpression: "'never ' + object.data.a",
+            message: 'unused',
+          },
+          {
+            expression: "object.data.a != 'worst'",
+            messageExpression: 'string(object.data.missing)',
+            message: 'the written one',
+          },
         ],
       });
       await inForce(at, undefined, 403);
-      for (const a of ['bad', 'worse', 'worst']) await at.post(at.path('configmaps'), configMap(a, { a }));
+      for (const a of ['bad', 'worse', 'worst'])
+        await at.post(at.path('configmaps'), configMap(a, { a }));
     },
   },
   {
@@ -82,14 +115,29 @@ export const policies: readonly Case[] = [
     run: async at => {
       await bind(at, {
         validations: [good],
-        spec: { matchConditions: [{ name: 'not-mine', expression: "!object.metadata.name.startsWith('mine')" }] },
-        binding: { matchResources: { objectSelector: { matchExpressions: [{ key: 'free', operator: 'DoesNotExist' }] } } },
+        spec: {
+          matchConditions: [
+            { name: 'not-mine', expression: "!object.metadata.name.startsWith('mine')" },
+          ],
+        },
+        binding: {
+          matchResources: {
+            objectSelector: { matchExpressions: [{ key: 'free', operator: 'DoesNotExist' }] },
+          },
+        },
       });
       await inForce(at);
       await at.post(at.path('configmaps'), configMap('mine', { a: 'bad' }));
-      await at.post(at.path('configmaps'), configMap('free', { a: 'bad' }, { labels: { free: 'yes' } }));
+      await at.post(
+        at.path('configmaps'),
+        configMap('free', { a: 'bad' }, { labels: { free: 'yes' } }),
+      );
       await at.post(at.path('configmaps'), configMap('other', { a: 'bad' }));
-      await at.post(at.path('secrets'), { kind: 'Secret', metadata: { name: 'bad' }, stringData: { a: 'bad' } });
+      await at.post(at.path('secrets'), {
+        kind: 'Secret',
+        metadata: { name: 'bad' },
+        stringData: { a: 'bad' },
+      });
     },
   },
   {
@@ -106,7 +154,12 @@ export const policies: readonly Case[] = [
     run: async at => {
       await bind(at, {
         rule: { operations: ['DELETE'], resources: ['pods'] },
-        validations: [{ expression: "oldObject.metadata.name != 'stays' && request.userInfo.username != ''", message: 'it stays' }],
+        validations: [
+          {
+            expression: "oldObject.metadata.name != 'stays' && request.userInfo.username != ''",
+            message: 'it stays',
+          },
+        ],
       });
       for (const name of ['stays', 'goes']) await at.has(at.path('pods'), pod(name));
       await at.settles('DELETE', `${at.path('pods', 'stays')}?dryRun=All`, 422);
@@ -118,12 +171,21 @@ export const policies: readonly Case[] = [
     run: async at => {
       await bind(at, {
         rule: { operations: ['CREATE'], resources: ['pods/eviction'] },
-        validations: [{ expression: "request.name != 'stays'", message: 'it stays', reason: 'Forbidden' }],
+        validations: [
+          { expression: "request.name != 'stays'", message: 'it stays', reason: 'Forbidden' },
+        ],
       });
       for (const name of ['stays', 'goes']) await at.has(at.path('pods'), pod(name));
-      const eviction = (name: string): object => ({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } });
-      await at.settles('POST', `${at.path('pods', 'stays', 'eviction')}?dryRun=All`, 403, { body: eviction('stays') });
-      for (const name of ['stays', 'goes']) await at.post(at.path('pods', name, 'eviction'), eviction(name));
+      const eviction = (name: string): object => ({
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name },
+      });
+      await at.settles('POST', `${at.path('pods', 'stays', 'eviction')}?dryRun=All`, 403, {
+        body: eviction('stays'),
+      });
+      for (const name of ['stays', 'goes'])
+        await at.post(at.path('pods', name, 'eviction'), eviction(name));
     },
   },
   {
@@ -141,10 +203,18 @@ export const policies: readonly Case[] = [
   {
     name: 'takes fields that may be missing as they come',
     run: async at => {
-      const expression = "object.?data['a'].orValue('none') != 'bad' && object.?data.?b.orValue('') == ''";
-      await bind(at, { validations: [{ expression }, { expression: "dyn(object.?data.?c.orValue('')) != 'c'" }] });
+      const expression =
+        "object.?data['a'].orValue('none') != 'bad' && object.?data.?b.orValue('') == ''";
+      await bind(at, {
+        validations: [{ expression }, { expression: "dyn(object.?data.?c.orValue('')) != 'c'" }],
+      });
       await inForce(at);
-      for (const [name, data] of Object.entries({ none: {}, a: { a: 'bad' }, b: { b: 'x' }, c: { c: 'c' } }))
+      for (const [name, data] of Object.entries({
+        none: {},
+        a: { a: 'bad' },
+        b: { b: 'x' },
+        c: { c: 'c' },
+      }))
         await at.post(at.path('configmaps'), configMap(name, data));
     },
   },
@@ -159,7 +229,11 @@ export const policies: readonly Case[] = [
       await at.has(at.path(`${rbac}/v1/roles`), { metadata: { name: 'some' }, rules });
       const subjects = [{ kind: 'User', name: 'limited', apiGroup: rbac }];
       const roleRef = { apiGroup: rbac, kind: 'Role', name: 'some' };
-      await at.has(at.path(`${rbac}/v1/rolebindings`), { metadata: { name: 'some' }, subjects, roleRef });
+      await at.has(at.path(`${rbac}/v1/rolebindings`), {
+        metadata: { name: 'some' },
+        subjects,
+        roleRef,
+      });
       const may = (verb: string): string =>
         `authorizer.group('drydock.test').resource('things').namespace(request.namespace).check('${verb}').allowed()`;
       await bind(at, {
@@ -171,7 +245,9 @@ export const policies: readonly Case[] = [
       });
       await inForce(at);
       for (const a of ['bless', 'curse']) {
-        await at.post(at.path('configmaps'), configMap(`${a}-by-limited`, { a }), { user: 'limited' });
+        await at.post(at.path('configmaps'), configMap(`${a}-by-limited`, { a }), {
+          user: 'limited',
+        });
         await at.post(at.path('configmaps'), configMap(`${a}-by-master`, { a }));
       }
     },
@@ -180,8 +256,13 @@ export const policies: readonly Case[] = [
     name: 'is defaulted, and refused without what it needs',
     run: async at => {
       const [path, name] = [`${group}/validatingadmissionpolicies`, at.name('bare')];
-      const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] }];
-      const spec = { matchConstraints: { resourceRules, namespaceSelector: inNamespace(at) }, validations: [{ expression: 'true' }] };
+      const resourceRules = [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] },
+      ];
+      const spec = {
+        matchConstraints: { resourceRules, namespaceSelector: inNamespace(at) },
+        validations: [{ expression: 'true' }],
+      };
       await at.post(path, { metadata: { name }, spec });
       await at.get(path + `/${name}`, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
       await at.post(`${group}/validatingadmissionpolicybindings`, {
@@ -192,14 +273,21 @@ export const policies: readonly Case[] = [
   },
 ];
 
-const bindSecond = async (at: Site): Promise<void> => {
+async function bindSecond(at: Site): Promise<void> {
   const name = at.name('second');
-  const resourceRules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] }];
-  const spec = { matchConstraints: { resourceRules, namespaceSelector: inNamespace(at) }, validations: [{ expression: 'false' }] };
+  const resourceRules = [
+    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] },
+  ];
+  const spec = {
+    matchConstraints: { resourceRules, namespaceSelector: inNamespace(at) },
+    validations: [{ expression: 'false' }],
+  };
   await at.has(`${group}/validatingadmissionpolicies`, { metadata: { name }, spec });
   await at.has(`${group}/validatingadmissionpolicybindings`, {
     metadata: { name },
     spec: { policyName: name, validationActions: ['Deny'] },
   });
-  await at.settles('POST', `${at.path('secrets')}?dryRun=All`, 422, { body: { kind: 'Secret', metadata: { name: 'probe' } } });
-};
+  await at.settles('POST', `${at.path('secrets')}?dryRun=All`, 422, {
+    body: { kind: 'Secret', metadata: { name: 'probe' } },
+  });
+}

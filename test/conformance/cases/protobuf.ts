@@ -8,14 +8,23 @@ import { objects } from './objects.ts';
 import { roles } from './roles.ts';
 import { configMap } from './things.ts';
 
-const again = (cases: readonly Case[]): readonly Case[] => cases.map(one => ({ ...one, name: `${one.name}, as protobuf`, protobuf: true }));
+function again(cases: readonly Case[]): readonly Case[] {
+  return cases.map(one => ({ ...one, name: `${one.name}, as protobuf`, protobuf: true }));
+}
 
-const bytes = (...all: readonly number[]): Uint8Array => Uint8Array.from(all);
+function bytes(...all: readonly number[]): Uint8Array {
+  return Uint8Array.from(all);
+}
 
 /** metadata.name and one entry of data. */
-const message = (name: string): Uint8Array => {
+function message(name: string): Uint8Array {
   const writer = new BinaryWriter();
-  writer.tag(1, WireType.LengthDelimited).fork().tag(1, WireType.LengthDelimited).string(name).join();
+  writer
+    .tag(1, WireType.LengthDelimited)
+    .fork()
+    .tag(1, WireType.LengthDelimited)
+    .string(name)
+    .join();
   writer
     .tag(2, WireType.LengthDelimited)
     .fork()
@@ -25,17 +34,21 @@ const message = (name: string): Uint8Array => {
     .string('b')
     .join();
   return writer.finish();
-};
+}
 
-const posts = (name: string, body: Uint8Array, resource = 'configmaps'): Case => ({
-  name,
-  run: async at => {
-    await at.post(at.path(resource), body, { type: protobufType });
-  },
-});
+function posts(name: string, body: Uint8Array, resource = 'configmaps'): Case {
+  return {
+    name,
+    run: async at => {
+      await at.post(at.path(resource), body, { type: protobufType });
+    },
+  };
+}
 
 const magic = Buffer.from('k8s\0');
-const raw = (...all: readonly number[]): Uint8Array => envelope('v1', 'ConfigMap', bytes(...all));
+function raw(...all: readonly number[]): Uint8Array {
+  return envelope('v1', 'ConfigMap', bytes(...all));
+}
 
 /** Bodies in protobuf: those of the other chapters once more, and what is none. */
 export const protobuf: readonly Case[] = [
@@ -56,7 +69,10 @@ export const protobuf: readonly Case[] = [
   posts('field number 0', raw(0x00, 0x01)),
   posts('the end of a group', raw(0x0c)),
   posts('a number without an end', raw(...Array.from({ length: 12 }, () => 0xff))),
-  posts('a field that nobody knows', envelope('v1', 'ConfigMap', Buffer.concat([message('x'), bytes(0xf8, 0x3f, 0x01)]))),
+  posts(
+    'a field that nobody knows',
+    envelope('v1', 'ConfigMap', Buffer.concat([message('x'), bytes(0xf8, 0x3f, 0x01)])),
+  ),
   posts('a body that is too large', Buffer.concat([magic, Buffer.alloc(3 * 1024 * 1024)])),
   {
     name: 'a body of JSON that is too large',
@@ -71,7 +87,11 @@ export const protobuf: readonly Case[] = [
       await at.post(at.path('configmaps'), envelope('v1', 'ConfigMap', message('x')), type);
       await at.put(at.path('configmaps', 'x'), protobufOf({ ...configMap('x', { c: 'd' }) }), type);
       await at.delete(at.path('configmaps', 'x'), Buffer.from('xx'), type);
-      await at.delete(at.path('configmaps', 'x'), envelope('v1', 'DeleteOptions', bytes(0x0a, 0x7f, 1)), type);
+      await at.delete(
+        at.path('configmaps', 'x'),
+        envelope('v1', 'DeleteOptions', bytes(0x0a, 0x7f, 1)),
+        type,
+      );
       await at.delete(
         at.path('configmaps', 'x'),
         protobufOf({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: 'other' } }),
@@ -87,7 +107,10 @@ export const protobuf: readonly Case[] = [
   {
     name: 'a patch is none',
     run: async at => {
-      await at.ask('PATCH', at.path('configmaps', 'x'), { body: envelope('v1', 'ConfigMap', message('x')), type: protobufType });
+      await at.ask('PATCH', at.path('configmaps', 'x'), {
+        body: envelope('v1', 'ConfigMap', message('x')),
+        type: protobufType,
+      });
     },
   },
 ];

@@ -1,18 +1,20 @@
 import type { Case } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
-const asks = (
+function asks(
   name: string,
   method: string,
   path: string,
   ask: { readonly body?: unknown; readonly type?: string; readonly accept?: string } = {},
-): Case => ({
-  name,
-  bare: true,
-  run: async at => {
-    await at.ask(method, path, ask);
-  },
-});
+): Case {
+  return {
+    name,
+    bare: true,
+    run: async at => {
+      await at.ask(method, path, ask);
+    },
+  };
+}
 
 const table = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json';
 
@@ -20,8 +22,12 @@ const table = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json';
 export const protocol: readonly Case[] = [
   asks('a path outside of the API', 'GET', '/nothing/here'),
   asks('a group that is not served', 'GET', '/apis/nothing.example.test/v1/things'),
-  asks('POST to a group that is not served', 'POST', '/apis/nothing.example.test/v1/things', { body: {} }),
-  asks('PATCH of a group that is not served', 'PATCH', '/apis/nothing.example.test/v1/things/x', { body: {} }),
+  asks('POST to a group that is not served', 'POST', '/apis/nothing.example.test/v1/things', {
+    body: {},
+  }),
+  asks('PATCH of a group that is not served', 'PATCH', '/apis/nothing.example.test/v1/things/x', {
+    body: {},
+  }),
   asks('POST to discovery', 'POST', '/apis/apps/v1', { body: {} }),
   asks('a version that is not served', 'GET', '/apis/apps/v9/deployments'),
   asks('a resource that is not served', 'GET', '/api/v1/bars'),
@@ -32,7 +38,11 @@ export const protocol: readonly Case[] = [
   asks('a missing object of a group', 'GET', '/apis/apps/v1/namespaces/default/deployments/none'),
   asks('a missing cluster-wide object', 'GET', '/api/v1/nodes/none'),
   asks('the status of a missing object', 'GET', '/api/v1/nodes/none/status'),
-  asks('the scale of a missing object', 'GET', '/apis/apps/v1/namespaces/default/deployments/none/scale'),
+  asks(
+    'the scale of a missing object',
+    'GET',
+    '/apis/apps/v1/namespaces/default/deployments/none/scale',
+  ),
   asks('POST to an object', 'POST', '/api/v1/namespaces/default/pods/x', { body: pod('x') }),
   asks('PUT to a collection', 'PUT', '/api/v1/namespaces/default/pods', { body: pod('x') }),
   asks('PATCH of a collection', 'PATCH', '/api/v1/namespaces/default/pods', { body: {} }),
@@ -42,13 +52,25 @@ export const protocol: readonly Case[] = [
   asks('GET of an eviction', 'GET', '/api/v1/namespaces/default/pods/x/eviction'),
   asks('GET of a binding', 'GET', '/api/v1/namespaces/default/pods/x/binding'),
   asks('DELETE of a status', 'DELETE', '/api/v1/nodes/x/status'),
-  asks('a body that is no JSON', 'POST', '/api/v1/namespaces/default/configmaps', { body: 'x', type: 'text/plain' }),
-  asks('a patch of an unknown type', 'PATCH', '/api/v1/namespaces/default/configmaps/kube-root-ca.crt', {
-    body: '{}',
-    type: 'application/json',
+  asks('a body that is no JSON', 'POST', '/api/v1/namespaces/default/configmaps', {
+    body: 'x',
+    type: 'text/plain',
   }),
-  asks('a body of another kind', 'POST', '/api/v1/namespaces/default/pods', { body: configMap('x') }),
-  asks('a body of another version', 'POST', '/api/v1/namespaces/default/configmaps', { body: { ...configMap('x'), apiVersion: 'v2' } }),
+  asks(
+    'a patch of an unknown type',
+    'PATCH',
+    '/api/v1/namespaces/default/configmaps/kube-root-ca.crt',
+    {
+      body: '{}',
+      type: 'application/json',
+    },
+  ),
+  asks('a body of another kind', 'POST', '/api/v1/namespaces/default/pods', {
+    body: configMap('x'),
+  }),
+  asks('a body of another version', 'POST', '/api/v1/namespaces/default/configmaps', {
+    body: { ...configMap('x'), apiVersion: 'v2' },
+  }),
   asks('a body of another group', 'POST', '/apis/apps/v1/namespaces/default/deployments', {
     body: { apiVersion: 'v1', kind: 'Deployment', metadata: { name: 'x' } },
   }),

@@ -5,25 +5,37 @@ import { budget, configMap, pod, ready } from './things.ts';
 
 const quiet = { compared: false } as const;
 
-const noteStatuses = (at: Site, answers: readonly Answer[]): void =>
+function noteStatuses(at: Site, answers: readonly Answer[]): void {
   at.note(
     'statuses',
     answers.map(({ status }) => status).sort((one, other) => one - other),
   );
+}
 
-/** All at once; compares which statuses there were, in order of their numbers, and what the losers were told. */
-const race = async (at: Site, count: number, ask: (index: number) => Promise<Answer>): Promise<void> => {
+/**
+ * All at once; compares which statuses there were, in order of their numbers, and what the losers
+ * were told.
+ */
+async function race(
+  at: Site,
+  count: number,
+  ask: (index: number) => Promise<Answer>,
+): Promise<void> {
   const answers = await Promise.all(Array.from({ length: count }, (_, index) => ask(index)));
   noteStatuses(at, answers);
-  const told = answers.filter(({ status }) => status >= 400).map(({ body }) => String(body['message']));
+  const told = answers
+    .filter(({ status }) => status >= 400)
+    .map(({ body }) => String(body['message']));
   at.note('told', [...new Set(told)].sort());
-};
+}
 
 export const races: readonly Case[] = [
   {
     name: 'one of eight creates a name',
     run: async at => {
-      await race(at, 8, index => at.post(at.path('configmaps'), configMap('one', { a: String(index) }), quiet));
+      await race(at, 8, index =>
+        at.post(at.path('configmaps'), configMap('one', { a: String(index) }), quiet),
+      );
     },
   },
   {
@@ -31,14 +43,22 @@ export const races: readonly Case[] = [
     run: async at => {
       const { metadata } = await at.has(at.path('configmaps'), configMap('one'));
       const version = { resourceVersion: metadata?.resourceVersion };
-      await race(at, 8, index => at.put(at.path('configmaps', 'one'), configMap('one', { a: `new-${index}` }, version), quiet));
+      await race(at, 8, index =>
+        at.put(
+          at.path('configmaps', 'one'),
+          configMap('one', { a: `new-${index}` }, version),
+          quiet,
+        ),
+      );
     },
   },
   {
     name: 'eight patches without a version all get through',
     run: async at => {
       await at.has(at.path('configmaps'), configMap('one'));
-      await race(at, 8, index => at.patch(at.path('configmaps', 'one'), 'merge', { data: { [`k${index}`]: 'x' } }, quiet));
+      await race(at, 8, index =>
+        at.patch(at.path('configmaps', 'one'), 'merge', { data: { [`k${index}`]: 'x' } }, quiet),
+      );
       await at.get(at.path('configmaps', 'one'));
     },
   },
@@ -59,7 +79,9 @@ export const races: readonly Case[] = [
         metadata: { name: 'p' },
         target: { kind: 'Node', name: `n${index}` },
       });
-      const answers = await Promise.all([0, 1, 2, 3].map(index => at.post(at.path('pods', 'p', 'binding'), binding(index), quiet)));
+      const answers = await Promise.all(
+        [0, 1, 2, 3].map(index => at.post(at.path('pods', 'p', 'binding'), binding(index), quiet)),
+      );
       noteStatuses(at, answers);
     },
   },
@@ -71,12 +93,28 @@ export const races: readonly Case[] = [
         await at.patch(at.path('pods', name, 'status'), 'merge', ready(), quiet);
       }
       await at.has(at.path('policy/v1/poddisruptionbudgets'), budget('b', { maxUnavailable: 1 }));
-      const counts = { currentHealthy: 4, desiredHealthy: 3, expectedPods: 4, disruptionsAllowed: 1, observedGeneration: 1 };
-      await at.patch(at.path('policy/v1/poddisruptionbudgets', 'b', 'status'), 'merge', { status: counts }, quiet);
+      const counts = {
+        currentHealthy: 4,
+        desiredHealthy: 3,
+        expectedPods: 4,
+        disruptionsAllowed: 1,
+        observedGeneration: 1,
+      };
+      await at.patch(
+        at.path('policy/v1/poddisruptionbudgets', 'b', 'status'),
+        'merge',
+        { status: counts },
+        quiet,
+      );
       const evict = (name: string): Promise<Answer> =>
-        at.post(at.path('pods', name, 'eviction'), { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } }, quiet);
+        at.post(
+          at.path('pods', name, 'eviction'),
+          { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } },
+          quiet,
+        );
       const answers = await Promise.all(['a', 'b', 'c', 'd'].map(evict));
-      // Who loses is told 429, or by a busy server 504 when it has lost the race for the budget's status too often.
+      // Who loses is told 429, or by a busy server 504 when it has lost the race for the budget's
+      // status too often.
       at.note('went', answers.filter(({ status }) => status === 201).length);
       at.note('stayed', answers.filter(({ status }) => [429, 504].includes(status)).length);
     },

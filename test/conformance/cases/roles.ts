@@ -1,7 +1,10 @@
 import type { Case, Site } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
-/** Who may do what; upstream plugin/pkg/auth/authorizer/rbac. Everybody begins with nothing but discovery. */
+/**
+ * Who may do what; upstream plugin/pkg/auth/authorizer/rbac. Everybody begins with nothing but
+ * discovery.
+ */
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const limited = { user: 'limited' } as const;
@@ -10,20 +13,26 @@ const subjects = [{ kind: 'User', name: 'limited', apiGroup: 'rbac.authorization
 type Rule = Readonly<Record<string, readonly string[]>>;
 
 /** Gives the limited user a role in the case's namespace. */
-const grants = async (at: Site, ...rules: readonly Rule[]): Promise<void> => {
+async function grants(at: Site, ...rules: readonly Rule[]): Promise<void> {
   await at.has(at.path(`${rbac}/roles`), { metadata: { name: 'some' }, rules });
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'some' };
   await at.has(at.path(`${rbac}/rolebindings`), { metadata: { name: 'some' }, subjects, roleRef });
+}
+
+const readsMaps: Rule = {
+  apiGroups: [''],
+  resources: ['configmaps'],
+  verbs: ['get', 'list', 'watch'],
 };
 
-const readsMaps: Rule = { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] };
-
-const refuses = (name: string, method: string, path: (at: Site) => string, body?: unknown): Case => ({
-  name: `refuses ${name}`,
-  run: async at => {
-    await at.ask(method, path(at), { ...limited, body });
-  },
-});
+function refuses(name: string, method: string, path: (at: Site) => string, body?: unknown): Case {
+  return {
+    name: `refuses ${name}`,
+    run: async at => {
+      await at.ask(method, path(at), { ...limited, body });
+    },
+  };
+}
 
 export const roles: readonly Case[] = [
   refuses('a list', 'GET', at => at.path('pods')),
@@ -37,13 +46,17 @@ export const roles: readonly Case[] = [
   refuses('a patch', 'PATCH', at => at.path('apps/v1/deployments', 'one'), {}),
   refuses('a deletion', 'DELETE', at => at.path('configmaps', 'one')),
   refuses('a deletion of all', 'DELETE', at => at.path('configmaps')),
-  refuses('an eviction', 'POST', at => at.path('pods', 'one', 'eviction'), { apiVersion: 'policy/v1', kind: 'Eviction' }),
+  refuses('an eviction', 'POST', at => at.path('pods', 'one', 'eviction'), {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+  }),
   refuses('a status', 'PATCH', () => '/api/v1/nodes/nobody/status', {}),
   refuses('a path that is no resource', 'GET', () => '/metrics'),
   {
     name: 'lets everybody discover',
     run: async at => {
-      for (const path of ['/version', '/healthz']) at.note(path, (await at.get(path, { ...limited, compared: false })).status);
+      for (const path of ['/version', '/healthz'])
+        at.note(path, (await at.get(path, { ...limited, compared: false })).status);
     },
   },
   {
@@ -78,12 +91,18 @@ export const roles: readonly Case[] = [
         ['delete', review('limited', [], maps('delete'))],
         ['get elsewhere', review('limited', [], maps('get', 'default'))],
         ['a master', review('anybody', ['system:masters'], maps('delete'))],
-        ['a path', review('limited', [], { nonResourceAttributes: { verb: 'get', path: '/metrics' } })],
+        [
+          'a path',
+          review('limited', [], { nonResourceAttributes: { verb: 'get', path: '/metrics' } }),
+        ],
       ];
       for (const [what, body] of asked) {
         // The reason is the server's own.
         const { status, body: told } = await at.post(path, body, { compared: false });
-        at.note(what, { status, allowed: (told as { readonly status?: { readonly allowed?: unknown } }).status?.allowed });
+        at.note(what, {
+          status,
+          allowed: (told as { readonly status?: { readonly allowed?: unknown } }).status?.allowed,
+        });
       }
       await at.post(path, asked[0]?.[1] ?? {}, limited);
     },
@@ -105,7 +124,10 @@ export const roles: readonly Case[] = [
       await grants(at, { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] });
       await at.has(at.path('pods'), pod('one'));
       const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'one' } };
-      await at.settles('POST', `${at.path('pods', 'one', 'eviction')}?dryRun=All`, 201, { ...limited, body: eviction });
+      await at.settles('POST', `${at.path('pods', 'one', 'eviction')}?dryRun=All`, 201, {
+        ...limited,
+        body: eviction,
+      });
       await at.get(at.path('pods', 'one'), limited);
       await at.delete(at.path('pods', 'one'), undefined, limited);
       await at.post(at.path('pods', 'one', 'eviction'), eviction, limited);
@@ -124,12 +146,21 @@ export const roles: readonly Case[] = [
   {
     name: 'checks roles and bindings',
     run: async at => {
-      await at.post(at.path(`${rbac}/roles`), { metadata: { name: 'none' }, rules: [{ apiGroups: [''], resources: ['pods'] }] });
+      await at.post(at.path(`${rbac}/roles`), {
+        metadata: { name: 'none' },
+        rules: [{ apiGroups: [''], resources: ['pods'] }],
+      });
       const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'some' };
-      await at.post(at.path(`${rbac}/rolebindings`), { metadata: { name: 'b' }, roleRef, subjects: [{ kind: 'User', name: 'u' }] });
+      await at.post(at.path(`${rbac}/rolebindings`), {
+        metadata: { name: 'b' },
+        roleRef,
+        subjects: [{ kind: 'User', name: 'u' }],
+      });
       const other = { roleRef: { ...roleRef, name: 'other' } };
       await at.patch(at.path(`${rbac}/rolebindings`, 'b'), 'merge', other);
-      await at.get(at.path(`${rbac}/rolebindings`), { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
+      await at.get(at.path(`${rbac}/rolebindings`), {
+        accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+      });
     },
   },
 ];

@@ -1,12 +1,14 @@
 import type { Case } from '../site.ts';
 import { budget, configMap, pod, template, workload } from './things.ts';
 
-const refuses = (name: string, resource: string, body: object): Case => ({
-  name,
-  run: async at => {
-    await at.post(at.path(resource), body);
-  },
-});
+function refuses(name: string, resource: string, body: object): Case {
+  return {
+    name,
+    run: async at => {
+      await at.post(at.path(resource), body);
+    },
+  };
+}
 
 const budgets = 'policy/v1/poddisruptionbudgets';
 const deployments = 'apps/v1/deployments';
@@ -29,8 +31,16 @@ export const validation: readonly Case[] = [
   refuses('a negative grace', 'pods', pod('p', { terminationGracePeriodSeconds: -1 })),
   refuses('a bad label key', 'configmaps', configMap('x', {}, { labels: { '-bad': 'x' } })),
   refuses('a bad label value', 'configmaps', configMap('x', {}, { labels: { a: 'b c' } })),
-  refuses('a bad annotation key', 'configmaps', configMap('x', {}, { annotations: { 'a/b/c': 'x' } })),
-  refuses('annotations that are too large', 'configmaps', configMap('x', {}, { annotations: { a: 'x'.repeat(262_145) } })),
+  refuses(
+    'a bad annotation key',
+    'configmaps',
+    configMap('x', {}, { annotations: { 'a/b/c': 'x' } }),
+  ),
+  refuses(
+    'annotations that are too large',
+    'configmaps',
+    configMap('x', {}, { annotations: { a: 'x'.repeat(262_145) } }),
+  ),
   refuses(
     'owners without uid and kind',
     'configmaps',
@@ -42,16 +52,35 @@ export const validation: readonly Case[] = [
     configMap(
       'x',
       {},
-      { ownerReferences: ['a', 'b'].map(name => ({ apiVersion: 'v1', kind: 'Pod', name, uid: `u-${name}`, controller: true })) },
+      {
+        ownerReferences: ['a', 'b'].map(name => ({
+          apiVersion: 'v1',
+          kind: 'Pod',
+          name,
+          uid: `u-${name}`,
+          controller: true,
+        })),
+      },
     ),
   ),
-  refuses('a text where a number belongs', deployments, workload('Deployment', 'd', { replicas: 'three' })),
+  refuses(
+    'a text where a number belongs',
+    deployments,
+    workload('Deployment', 'd', { replicas: 'three' }),
+  ),
   refuses('a number where a text belongs', 'pods', pod('p', { nodeName: 5 })),
   refuses('an object where a list belongs', 'pods', pod('p', { containers: {} })),
   refuses('a list where an object belongs', 'pods', { metadata: { name: 'p' }, spec: [] }),
   refuses('a text where a truth belongs', 'pods', pod('p', { hostNetwork: 'yes' })),
-  refuses('a deployment without a selector', deployments, { metadata: { name: 'd' }, spec: { template: template({ a: 'b' }) } }),
-  refuses('a selector that does not match', deployments, workload('Deployment', 'd', { selector: { matchLabels: { app: 'x' } } })),
+  refuses('a deployment without a selector', deployments, {
+    metadata: { name: 'd' },
+    spec: { template: template({ a: 'b' }) },
+  }),
+  refuses(
+    'a selector that does not match',
+    deployments,
+    workload('Deployment', 'd', { selector: { matchLabels: { app: 'x' } } }),
+  ),
   refuses('negative replicas', deployments, workload('Deployment', 'd', { replicas: -1 })),
   refuses(
     'a deployment of pods that end',
@@ -66,18 +95,31 @@ export const validation: readonly Case[] = [
   refuses('a budget with a negative bound', budgets, budget('b', { minAvailable: -1 })),
   refuses('a budget with a bad percentage', budgets, budget('b', { maxUnavailable: 'half' })),
   refuses('a budget of more than all', budgets, budget('b', { minAvailable: '101%' })),
-  refuses('a budget with an unknown policy', budgets, budget('b', { minAvailable: 1, unhealthyPodEvictionPolicy: 'Never' })),
-  refuses('a lease of no time', 'coordination.k8s.io/v1/leases', { metadata: { name: 'l' }, spec: { leaseDurationSeconds: 0 } }),
+  refuses(
+    'a budget with an unknown policy',
+    budgets,
+    budget('b', { minAvailable: 1, unhealthyPodEvictionPolicy: 'Never' }),
+  ),
+  refuses('a lease of no time', 'coordination.k8s.io/v1/leases', {
+    metadata: { name: 'l' },
+    spec: { leaseDurationSeconds: 0 },
+  }),
   refuses('a lease renewed at a time without microseconds', 'coordination.k8s.io/v1/leases', {
     metadata: { name: 'l' },
     spec: { renewTime: '2026-01-01T00:00:00Z' },
   }),
-  refuses('a lease renewed at no time', 'coordination.k8s.io/v1/leases', { metadata: { name: 'l' }, spec: { renewTime: 'yesterday' } }),
+  refuses('a lease renewed at no time', 'coordination.k8s.io/v1/leases', {
+    metadata: { name: 'l' },
+    spec: { renewTime: 'yesterday' },
+  }),
   refuses('an event of another namespace', 'events', {
     metadata: { name: 'e' },
     involvedObject: { kind: 'Pod', namespace: 'other', name: 'p' },
   }),
-  refuses('a claim without anything', 'persistentvolumeclaims', { metadata: { name: 'c' }, spec: {} }),
+  refuses('a claim without anything', 'persistentvolumeclaims', {
+    metadata: { name: 'c' },
+    spec: {},
+  }),
   {
     name: 'what may not change of a pod',
     run: async at => {
@@ -90,7 +132,9 @@ export const validation: readonly Case[] = [
       };
       await tried({ nodeName: 'other' });
       await tried({ restartPolicy: 'Never' });
-      await at.patch(path, 'strategic-merge', { spec: { containers: [{ name: 'main', image: 'example.test/app:2' }] } });
+      await at.patch(path, 'strategic-merge', {
+        spec: { containers: [{ name: 'main', image: 'example.test/app:2' }] },
+      });
       await at.patch(path, 'merge', { spec: { activeDeadlineSeconds: 5 } });
     },
   },
@@ -110,7 +154,10 @@ export const validation: readonly Case[] = [
     name: 'a priority class that is too high',
     bare: true,
     run: async at => {
-      await at.post('/apis/scheduling.k8s.io/v1/priorityclasses', { metadata: { name: at.name('pc') }, value: 1_000_000_001 });
+      await at.post('/apis/scheduling.k8s.io/v1/priorityclasses', {
+        metadata: { name: at.name('pc') },
+        value: 1_000_000_001,
+      });
     },
   },
   {

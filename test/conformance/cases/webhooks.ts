@@ -2,16 +2,25 @@ import type { Hooked, Review } from '../hook.ts';
 import type { Answer, Case, Site } from '../site.ts';
 import { configMap, pod } from './things.ts';
 
-/** Validating webhooks: what they are asked, and what becomes of their answers. Upstream apiserver/pkg/admission/plugin/webhook. */
+/**
+ * Validating webhooks: what they are asked, and what becomes of their answers. Upstream
+ * apiserver/pkg/admission/plugin/webhook.
+ */
 
 const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
 const yes: Hooked = { response: { allowed: true } };
-const no = (status?: object): Hooked => ({ response: { allowed: false, ...(status && { status }) } });
+function no(status?: object): Hooked {
+  return { response: { allowed: false, ...(status && { status }) } };
+}
 
-const inNamespace = (at: Site): object => ({ matchLabels: { 'kubernetes.io/metadata.name': at.namespace } });
+function inNamespace(at: Site): object {
+  return { matchLabels: { 'kubernetes.io/metadata.name': at.namespace } };
+}
 
-const isProbe = ({ request }: Review): boolean => request.name === 'probe';
+function isProbe({ request }: Review): boolean {
+  return request.name === 'probe';
+}
 
 type Hook = {
   readonly answer: (review: Review) => Hooked;
@@ -19,14 +28,40 @@ type Hook = {
   readonly webhook?: Readonly<Record<string, unknown>>;
 };
 
-/** Registers it and waits until it is asked: it always refuses the probe. What it is asked until then is not compared. */
-const register = async (at: Site, { answer, rule, webhook }: Hook): Promise<void> => {
+/**
+ * Registers it and waits until it is asked: it always refuses the probe. What it is asked until
+ * then is not compared.
+ */
+async function register(at: Site, { answer, rule, webhook }: Hook): Promise<void> {
   const clientConfig = at.webhook(review => (isProbe(review) ? no() : answer(review)));
-  const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'], ...rule }];
+  const rules = [
+    {
+      apiGroups: [''],
+      apiVersions: ['v1'],
+      operations: ['CREATE'],
+      resources: ['configmaps'],
+      ...rule,
+    },
+  ];
   const admissionReviewVersions = ['v1'];
-  const one = { name: 'hook.example.test', clientConfig, rules, admissionReviewVersions, sideEffects: 'None', ...webhook };
-  await at.has(path, { metadata: { name: at.name('hook') }, webhooks: [{ ...one, namespaceSelector: inNamespace(at) }] });
-  const probing = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] };
+  const one = {
+    name: 'hook.example.test',
+    clientConfig,
+    rules,
+    admissionReviewVersions,
+    sideEffects: 'None',
+    ...webhook,
+  };
+  await at.has(path, {
+    metadata: { name: at.name('hook') },
+    webhooks: [{ ...one, namespaceSelector: inNamespace(at) }],
+  });
+  const probing = {
+    apiGroups: [''],
+    apiVersions: ['v1'],
+    operations: ['CREATE'],
+    resources: ['secrets'],
+  };
   const probe = {
     ...one,
     name: 'probe.example.test',
@@ -35,32 +70,44 @@ const register = async (at: Site, { answer, rule, webhook }: Hook): Promise<void
     sideEffects: 'None',
     namespaceSelector: inNamespace(at),
   };
-  const { matchConditions: _conditions, ...always } = probe as typeof probe & { matchConditions?: unknown };
+  const { matchConditions: _conditions, ...always } = probe as typeof probe & {
+    matchConditions?: unknown;
+  };
   await at.has(path, { metadata: { name: at.name('probe') }, webhooks: [always] });
-  await at.settles('POST', `${at.path('secrets')}?dryRun=All`, 400, { body: { kind: 'Secret', metadata: { name: 'probe' } } });
-};
+  await at.settles('POST', `${at.path('secrets')}?dryRun=All`, 400, {
+    body: { kind: 'Secret', metadata: { name: 'probe' } },
+  });
+}
 
 /**
- * Waits until the real server's watch cache has what was written. A change begins with the cached object: an older one meets a conflict, and the webhook is asked again, about the
- * newer one (apiserver/pkg/storage/cacher, GuaranteedUpdate).
+ * Waits until the real server's watch cache has what was written. A change begins with the cached
+ * object: an older one meets a conflict, and the webhook is asked again, about the newer one
+ * (apiserver/pkg/storage/cacher, GuaranteedUpdate).
  */
-const cached = async (at: Site, path: string, { body }: Answer): Promise<void> => {
-  await at.get(`${path}?resourceVersion=${body.metadata?.resourceVersion ?? ''}`, { compared: false });
-};
+async function cached(at: Site, path: string, { body }: Answer): Promise<void> {
+  await at.get(`${path}?resourceVersion=${body.metadata?.resourceVersion ?? ''}`, {
+    compared: false,
+  });
+}
 
-const answers = (name: string, answer: Hooked, webhook: Hook['webhook'] = {}): Case => ({
-  name,
-  run: async at => {
-    await register(at, { answer: () => answer, webhook });
-    await at.post(at.path('configmaps'), configMap('one'));
-    await at.get(at.path('configmaps', 'one'), { compared: false });
-  },
-});
+function answers(name: string, answer: Hooked, webhook: Hook['webhook'] = {}): Case {
+  return {
+    name,
+    run: async at => {
+      await register(at, { answer: () => answer, webhook });
+      await at.post(at.path('configmaps'), configMap('one'));
+      await at.get(at.path('configmaps', 'one'), { compared: false });
+    },
+  };
+}
 
 export const webhooks: readonly Case[] = [
   answers('lets pass what it allows', yes),
   answers('refuses without a word', no()),
-  answers('refuses with words, code and reason', no({ code: 403, message: 'not today', reason: 'Forbidden' })),
+  answers(
+    'refuses with words, code and reason',
+    no({ code: 403, message: 'not today', reason: 'Forbidden' }),
+  ),
   answers('refuses with words alone', no({ message: 'not today' })),
   answers('refuses with a reason alone', no({ reason: 'Because' })),
   answers('refuses with a code that is none', no({ code: 200, message: 'odd' })),
@@ -69,7 +116,12 @@ export const webhooks: readonly Case[] = [
     no({
       code: 429,
       message: 'later',
-      details: { name: 'x', kind: 'pods', retryAfterSeconds: 7, causes: [{ reason: 'DisruptionBudget', message: 'b' }] },
+      details: {
+        name: 'x',
+        kind: 'pods',
+        retryAfterSeconds: 7,
+        causes: [{ reason: 'DisruptionBudget', message: 'b' }],
+      },
     }),
   ),
   answers('warns', { response: { allowed: true, warnings: ['mind the gap', 'and the "quotes"'] } }),
@@ -98,7 +150,11 @@ export const webhooks: readonly Case[] = [
       });
       for (const name of ['stays', 'goes']) {
         await at.has(at.path('pods'), pod(name));
-        await at.post(at.path('pods', name, 'eviction'), { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } });
+        await at.post(at.path('pods', name, 'eviction'), {
+          apiVersion: 'policy/v1',
+          kind: 'Eviction',
+          metadata: { name },
+        });
       }
     },
   },
@@ -109,7 +165,9 @@ export const webhooks: readonly Case[] = [
         answer: () => no(),
         webhook: {
           objectSelector: { matchExpressions: [{ key: 'free', operator: 'DoesNotExist' }] },
-          matchConditions: [{ name: 'not-mine', expression: "!object.metadata.name.startsWith('mine')" }],
+          matchConditions: [
+            { name: 'not-mine', expression: "!object.metadata.name.startsWith('mine')" },
+          ],
         },
       });
       await at.post(at.path('configmaps'), configMap('mine'));
@@ -128,8 +186,21 @@ export const webhooks: readonly Case[] = [
     name: 'is defaulted',
     run: async at => {
       const clientConfig = { service: { namespace: 'n', name: 's' } };
-      const rules = [{ apiGroups: ['nobody.test'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['things'] }];
-      const one = { name: 'hook.example.test', clientConfig, rules, admissionReviewVersions: ['v1'], sideEffects: 'None' };
+      const rules = [
+        {
+          apiGroups: ['nobody.test'],
+          apiVersions: ['v1'],
+          operations: ['CREATE'],
+          resources: ['things'],
+        },
+      ];
+      const one = {
+        name: 'hook.example.test',
+        clientConfig,
+        rules,
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+      };
       await at.post(path, { metadata: { name: at.name('bare') }, webhooks: [one] });
     },
   },

@@ -4,9 +4,9 @@ import type { ObjectHistory, RecordedResource } from './recorder.ts';
 import { conditionsOf, isTrue, type Thing } from './thing.ts';
 
 /**
- * What one side has to say of a scenario, without what differs from run to run; it has to be the same on both sides. Courses: by resource and
- * name the states of each object, one after the other, without repeats. Final: what is there in the end. Objects of generated names stand
- * together.
+ * What one side has to say of a scenario, without what differs from run to run; it has to be the
+ * same on both sides. Courses: by resource and name the states of each object, one after the other,
+ * without repeats. Final: what is there in the end. Objects of generated names stand together.
  */
 export type Account = Readonly<Record<'notes' | 'courses' | 'final' | 'events', Normal>>;
 
@@ -23,45 +23,67 @@ export type Leaving = {
 };
 
 /** What either leaves out. */
-export const leavingBoth = (one: Leaving, other: Leaving): Leaving => ({
-  courses: [...(one.courses ?? []), ...(other.courses ?? [])],
-  final: [...(one.final ?? []), ...(other.final ?? [])],
-  notes: [...(one.notes ?? []), ...(other.notes ?? [])],
-  events: one.events === 'all' || other.events === 'all' ? 'all' : [...(one.events ?? []), ...(other.events ?? [])],
-  ...((one.nodes ?? other.nodes) && { nodes: true }),
-});
+export function leavingBoth(one: Leaving, other: Leaving): Leaving {
+  return {
+    courses: [...(one.courses ?? []), ...(other.courses ?? [])],
+    final: [...(one.final ?? []), ...(other.final ?? [])],
+    notes: [...(one.notes ?? []), ...(other.notes ?? [])],
+    events:
+      one.events === 'all' || other.events === 'all'
+        ? 'all'
+        : [...(one.events ?? []), ...(other.events ?? [])],
+    ...((one.nodes ?? other.nodes) && { nodes: true }),
+  };
+}
 
 const letters = '[bcdfghjklmnpqrstvwxz2456789]';
 
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
 
 /** On replica sets, and on revisions of stateful and of daemon sets. */
-const hashLabels = ['pod-template-hash', 'controller.kubernetes.io/hash', 'controller-revision-hash'];
+const hashLabels = [
+  'pod-template-hash',
+  'controller.kubernetes.io/hash',
+  'controller-revision-hash',
+];
 
-/** Takes generated parts out of names: hashes of templates by the order of their coming, five letters behind generateName, nodes. */
-const namer = (place: Place, leaving: Leaving): ((text: string) => string) => {
+/**
+ * Takes generated parts out of names: hashes of templates by the order of their coming, five
+ * letters behind generateName, nodes.
+ */
+function namer(place: Place, leaving: Leaving): (text: string) => string {
   const courses = [...place.scope.courses.values()];
   const hashesOf = (what: RecordedResource): readonly string[] => [
     ...new Set(
       courses
         .filter(one => one.what === what)
-        .flatMap(({ states }) => hashLabels.flatMap(label => states[0]?.metadata.labels?.[label] ?? [])),
+        .flatMap(({ states }) =>
+          hashLabels.flatMap(label => states[0]?.metadata.labels?.[label] ?? []),
+        ),
     ),
   ];
   const hashes = [
     ...hashesOf('replicasets').map((hash, index) => [hash, `<hash ${index + 1}>`] as const),
     ...hashesOf('revisions').map((hash, index) => [hash, `<revision ${index + 1}>`] as const),
   ];
-  const generated = new Set(courses.flatMap(({ states }) => states[0]?.metadata.generateName ?? []));
-  const known = hashes.map(([hash, name]) => [new RegExp(`\\b${escaped(hash)}\\b`, 'g'), name] as const);
-  const bases = [...generated].map(base => [new RegExp(`${escaped(base)}${letters}{5}\\b`, 'g'), `${base}*`] as const);
+  const generated = new Set(
+    courses.flatMap(({ states }) => states[0]?.metadata.generateName ?? []),
+  );
+  const known = hashes.map(
+    ([hash, name]) => [new RegExp(`\\b${escaped(hash)}\\b`, 'g'), name] as const,
+  );
+  const bases = [...generated].map(
+    base => [new RegExp(`${escaped(base)}${letters}{5}\\b`, 'g'), `${base}*`] as const,
+  );
   const own = [...bases, ...known];
   const node = new RegExp(`\\bn\\d+-${escaped(place.id)}\\b`, 'g');
   return text => {
     const named = own.reduce((so, [pattern, name]) => so.replaceAll(pattern, name), text);
     return withoutOthers(leaving.nodes === true ? named : named.replaceAll(node, '<node>'));
   };
-};
+}
 
 /** Reasons that nodes of other scenarios have as well: how many of them there are is chance. */
 const common = [
@@ -71,44 +93,55 @@ const common = [
 ];
 
 /** What the scheduler says of all nodes, without counting those of other scenarios. */
-const withoutOthers = (message: string): string =>
-  message.replaceAll(/0\/\d+ nodes are available: ([^.]*)\./g, (_all, reasons: string) => {
+function withoutOthers(message: string): string {
+  return message.replaceAll(/0\/\d+ nodes are available: ([^.]*)\./g, (_all, reasons: string) => {
     const own = reasons
       .split(', ')
       // Whether nodes of others are cordoned is chance.
       .filter(reason => !reason.endsWith('node(s) were unschedulable'))
-      .map(reason => (common.includes(reason.replace(/^\d+ /, '')) ? reason.replace(/^\d+/, '<n>') : reason));
+      .map(reason =>
+        common.includes(reason.replace(/^\d+ /, '')) ? reason.replace(/^\d+/, '<n>') : reason,
+      );
     return `0/<n> nodes are available: ${own.toSorted().join(', ')}.`;
   });
+}
 
-const renamed = (value: Normal, name: (text: string) => string): Normal => {
+function renamed(value: Normal, name: (text: string) => string): Normal {
   if (typeof value === 'string') return name(value);
   if (Array.isArray(value)) return value.map((one: Normal) => renamed(one, name));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [name(key), renamed(one, name)]));
-};
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [name(key), renamed(one, name)]),
+  );
+}
 
 /** Lists that are sets: their order says nothing. */
 const unordered = new Set(['conditions', 'taints', 'ownerReferences']);
 
-const inOrder = (value: Normal, key = ''): Normal => {
+function inOrder(value: Normal, key = ''): Normal {
   if (Array.isArray(value)) {
     const list = value.map((one: Normal) => inOrder(one));
-    return unordered.has(key) ? list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)) : list;
+    return unordered.has(key)
+      ? list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))
+      : list;
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inOrder(one, key)]));
-};
+}
 
-const shortConditions = (thing: Thing, ...types: readonly string[]): readonly string[] =>
-  conditionsOf(thing)
+function shortConditions(thing: Thing, ...types: readonly string[]): readonly string[] {
+  return conditionsOf(thing)
     .filter(({ type }) => types.includes(type))
     .map(({ type, status, reason = '' }) => `${type}=${status} ${reason}`.trim())
     .sort();
+}
 
 const finalizersWord = 'finalizers';
 
-/** What of an object's states is compared one by one: what controllers decide, not how their writes happened to fall together. */
+/**
+ * What of an object's states is compared one by one: what controllers decide, not how their writes
+ * happened to fall together.
+ */
 const views: Readonly<Partial<Record<RecordedResource, readonly ((thing: Thing) => unknown)[]>>> = {
   pods: [
     thing =>
@@ -121,47 +154,69 @@ const views: Readonly<Partial<Record<RecordedResource, readonly ((thing: Thing) 
       ]
         .filter(word => word !== '')
         .join(' '),
-    ({ metadata }) => `owned by ${(metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`).join()}`,
+    ({ metadata }) =>
+      `owned by ${(metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`).join()}`,
     ({ metadata }) => `${finalizersWord} ${(metadata.finalizers ?? []).join()}`,
   ],
   deployments: [
     // Whether each step of progress is told by itself depends on how writes of the status meet.
-    thing => shortConditions(thing, 'Progressing').find(text => !text.endsWith('ReplicaSetUpdated')),
+    thing =>
+      shortConditions(thing, 'Progressing').find(text => !text.endsWith('ReplicaSetUpdated')),
     thing => shortConditions(thing, 'ReplicaFailure').join(),
     ({ metadata }) => `revision ${metadata.annotations?.['deployment.kubernetes.io/revision']}`,
   ],
   replicasets: [({ spec }) => `wants ${String(spec?.['replicas'])}`],
-  statefulsets: [({ status }) => `${String(status?.['currentRevision'])} to ${String(status?.['updateRevision'])}`],
-  jobs: [thing => shortConditions(thing, 'Suspended', 'SuccessCriteriaMet', 'FailureTarget', 'Complete', 'Failed').join()],
+  statefulsets: [
+    ({ status }) =>
+      `${String(status?.['currentRevision'])} to ${String(status?.['updateRevision'])}`,
+  ],
+  jobs: [
+    thing =>
+      shortConditions(
+        thing,
+        'Suspended',
+        'SuccessCriteriaMet',
+        'FailureTarget',
+        'Complete',
+        'Failed',
+      ).join(),
+  ],
   namespaces: [thing => String(thing.status?.['phase'])],
 };
 
 /** Without what is the same as just before. */
-const changes = (values: readonly unknown[]): readonly string[] => {
-  const texts = values.flatMap(value => (value === undefined ? [] : typeof value === 'string' ? value : JSON.stringify(value)));
+function changes(values: readonly unknown[]): readonly string[] {
+  const texts = values.flatMap(value =>
+    value === undefined ? [] : typeof value === 'string' ? value : JSON.stringify(value),
+  );
   return texts.filter((text, index) => index === 0 || text !== texts[index - 1]);
-};
+}
 
-/** Whoever is gone has no finalizer left, and whether the kubelet or the owner of the last one came first is chance. */
-const withoutLastStep = (steps: readonly string[]): readonly string[] =>
-  steps.length > 1 && steps.at(-1) === `${finalizersWord} ` ? steps.slice(0, -1) : steps;
+/**
+ * Whoever is gone has no finalizer left, and whether the kubelet or the owner of the last one came
+ * first is chance.
+ */
+function withoutLastStep(steps: readonly string[]): readonly string[] {
+  return steps.length > 1 && steps.at(-1) === `${finalizersWord} ` ? steps.slice(0, -1) : steps;
+}
 
-const courseOf = ({ what, states, gone }: ObjectHistory): readonly string[] =>
-  (views[what] ?? []).map(view => {
+function courseOf({ what, states, gone }: ObjectHistory): readonly string[] {
+  return (views[what] ?? []).map(view => {
     const steps = changes(states.map(view));
     return (gone ? [...withoutLastStep(steps), 'gone'] : steps).join(' > ');
   });
+}
 
 type Grouped = Record<string, Record<string, Normal[]>>;
 
-const into = (groups: Grouped, what: string, name: string, value: Normal): void => {
+function into(groups: Grouped, what: string, name: string, value: Normal): void {
   const named = (groups[what] ??= {});
   const list = (named[name] ??= []);
   list.push(value);
-};
+}
 
-const sorted = (groups: Grouped): Normal =>
-  Object.fromEntries(
+function sorted(groups: Grouped): Normal {
+  return Object.fromEntries(
     Object.entries(groups)
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([what, named]) => [
@@ -169,44 +224,59 @@ const sorted = (groups: Grouped): Normal =>
         Object.fromEntries(
           Object.entries(named)
             .sort(([one], [other]) => (one < other ? -1 : 1))
-            .map(([name, list]) => [name, list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1))]),
+            .map(([name, list]) => [
+              name,
+              list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)),
+            ]),
         ),
       ]),
   );
+}
 
 /** What every namespace has in a real cluster, and nobody asked for. */
-const isFurniture = (what: RecordedResource, { metadata }: Thing): boolean => what === 'configmaps' && metadata.name === 'kube-root-ca.crt';
+function isFurniture(what: RecordedResource, { metadata }: Thing): boolean {
+  return what === 'configmaps' && metadata.name === 'kube-root-ca.crt';
+}
 
 /** What the event says of its object; how often, and by which instance, is not compared. */
-const eventText = (event: Thing): string => {
+function eventText(event: Thing): string {
   const about = event['involvedObject'] as { readonly kind?: string; readonly name?: string };
   const source = event['source'] as { readonly component?: string } | undefined;
   const by = source?.component ?? event['reportingComponent'];
   return `${about.kind} ${about.name}: ${String(event['type'])} ${String(event['reason'])}: ${String(event['message'])} (${String(by)})`;
-};
+}
 
 /** The scheduler had taken up a pod that was deleted then. */
-const isLate = (event: Thing): boolean => String(event['message']).startsWith('skip schedule deleting pod');
+function isLate(event: Thing): boolean {
+  return String(event['message']).startsWith('skip schedule deleting pod');
+}
 
-const cleaned = (value: unknown, name: (text: string) => string): Normal => inOrder(renamed(normal(value), name));
+function cleaned(value: unknown, name: (text: string) => string): Normal {
+  return inOrder(renamed(normal(value), name));
+}
 
-const eventsOf = (place: Place, leaving: Leaving, name: (text: string) => string): Normal => {
+function eventsOf(place: Place, leaving: Leaving, name: (text: string) => string): Normal {
   if (leaving.events === 'all') return [];
   const left = leaving.events ?? [];
-  const told = place.all('events').filter(event => !left.includes(String(event['reason'])) && !isLate(event));
+  const told = place
+    .all('events')
+    .filter(event => !left.includes(String(event['reason'])) && !isLate(event));
   return [...new Set(told.map(event => name(normalText(eventText(event)))))].sort();
-};
+}
 
-/** Of a node what controllers make of it: kwok and the embedded kubelets describe their machines each in their own way. */
-const bare = (what: RecordedResource, thing: Thing): Thing => {
+/**
+ * Of a node what controllers make of it: kwok and the embedded kubelets describe their machines
+ * each in their own way.
+ */
+function bare(what: RecordedResource, thing: Thing): Thing {
   if (what !== 'nodes') return thing;
   const { 'node.alpha.kubernetes.io/ttl': _ttl, ...annotations } = thing.metadata.annotations ?? {};
   const conditions = conditionsOf(thing).filter(({ type }) => type !== 'NetworkUnavailable');
   return { ...thing, metadata: { ...thing.metadata, annotations }, status: { conditions } };
-};
+}
 
 /** The account of a scenario so far. */
-export const accountOf = (place: Place, leaving: Leaving): Account => {
+export function accountOf(place: Place, leaving: Leaving): Account {
   const name = namer(place, leaving);
   const courses: Grouped = {};
   const final: Grouped = {};
@@ -215,8 +285,10 @@ export const accountOf = (place: Place, leaving: Leaving): Account => {
     const last = states.at(-1);
     if (what === 'events' || last === undefined || isFurniture(what, last)) continue;
     const called = name(last.metadata.name);
-    if (views[what] !== undefined && leaving.courses?.includes(what) !== true) into(courses, what, called, cleaned(courseOf(course), name));
-    if (!gone && leaving.final?.includes(what) !== true) into(final, what, called, cleaned(bare(what, last), name));
+    if (views[what] !== undefined && leaving.courses?.includes(what) !== true)
+      into(courses, what, called, cleaned(courseOf(course), name));
+    if (!gone && leaving.final?.includes(what) !== true)
+      into(final, what, called, cleaned(bare(what, last), name));
   }
   return {
     notes: cleaned(
@@ -227,4 +299,4 @@ export const accountOf = (place: Place, leaving: Leaving): Account => {
     final: sorted(final),
     events: eventsOf(place, leaving, name),
   };
-};
+}

@@ -3,62 +3,87 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, conditionsOf, count, isCurrent, isGoing, type Thing } from './thing.ts';
 
-/** The controller may learn later than we do that a pod is ready: where nothing is allowed only the number of healthy ones tells that it knows. */
-const seen = (at: Place, name: string, allowed: number, healthy?: number): Promise<Thing> =>
-  at.until(`${name} to allow ${allowed}`, () => {
+/**
+ * The controller may learn later than we do that a pod is ready: where nothing is allowed only the
+ * number of healthy ones tells that it knows.
+ */
+function seen(at: Place, name: string, allowed: number, healthy?: number): Promise<Thing> {
+  return at.until(`${name} to allow ${allowed}`, () => {
     const budget = at.find('budgets', name);
     const isCounted = healthy === undefined || count(budget, 'currentHealthy') === healthy;
-    return isCurrent(budget) && isCounted && count(budget, 'disruptionsAllowed') === allowed ? budget : undefined;
+    return isCurrent(budget) && isCounted && count(budget, 'disruptionsAllowed') === allowed
+      ? budget
+      : undefined;
   });
+}
 
-const numbers = (budget: Thing): readonly unknown[] => [
-  ...['expectedPods', 'desiredHealthy', 'currentHealthy', 'disruptionsAllowed'].map(field => count(budget, field)),
-  conditionsOf(budget).map(({ type, status, reason }) => `${type} ${status} ${reason}`),
-];
+function numbers(budget: Thing): readonly unknown[] {
+  return [
+    ...['expectedPods', 'desiredHealthy', 'currentHealthy', 'disruptionsAllowed'].map(field =>
+      count(budget, field),
+    ),
+    conditionsOf(budget).map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+  ];
+}
 
-const deployed = async (at: Place, replicas: number): Promise<void> => {
+async function deployed(at: Place, replicas: number): Promise<void> {
   await at.nodes(['n1', 'n2']);
   await at.deployment('web', { replicas });
   await at.up(replicas);
-};
+}
 
 /** Four replicas under a budget, and what it makes of them. */
-const counts = (name: string, options: BudgetOptions, allowed: number, replicas = 4): Scenario => ({
-  name,
-  run: async at => {
-    await deployed(at, replicas);
-    await at.budget('web', options);
-    at.note('numbers', numbers(await seen(at, 'web', allowed, replicas)));
-  },
-});
+function counts(name: string, options: BudgetOptions, allowed: number, replicas = 4): Scenario {
+  return {
+    name,
+    run: async at => {
+      await deployed(at, replicas);
+      await at.budget('web', options);
+      at.note('numbers', numbers(await seen(at, 'web', allowed, replicas)));
+    },
+  };
+}
 
-const sick = async (at: Place, name: string): Promise<void> => {
-  await at.patchStatus('pods', name, { status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'False' })) } });
-};
+async function sick(at: Place, name: string): Promise<void> {
+  await at.patchStatus('pods', name, {
+    status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'False' })) },
+  });
+}
 
-const first = (at: Place): string => at.pods.map(({ metadata }) => metadata.name).toSorted()[0] ?? '';
+function first(at: Place): string {
+  return at.pods.map(({ metadata }) => metadata.name).toSorted()[0] ?? '';
+}
 
 /** Asks for all pods, one after the other. */
-const evictAll = async (at: Place): Promise<readonly string[]> => {
+async function evictAll(at: Place): Promise<readonly string[]> {
   const answers: string[] = [];
-  for (const { metadata } of at.pods.filter(pod => !isGoing(pod))) answers.push(await at.evict(metadata.name));
+  for (const { metadata } of at.pods.filter(pod => !isGoing(pod)))
+    answers.push(await at.evict(metadata.name));
   return answers;
-};
+}
 
-const policy = (unhealthyPodEvictionPolicy: 'IfHealthyBudget' | 'AlwaysAllow', expected: string): Scenario => ({
-  name: `a pod that is not ready, under ${unhealthyPodEvictionPolicy}: ${expected}`,
-  run: async at => {
-    await deployed(at, 2);
-    await at.budget('web', { minAvailable: 2, unhealthyPodEvictionPolicy });
-    await seen(at, 'web', 0, 2);
-    const victim = first(at);
-    await sick(at, victim);
-    await at.until('one that is not healthy', () => count(at.find('budgets', 'web'), 'currentHealthy') === 1);
-    at.note('answer', (await at.evict(victim)).replaceAll(victim, 'victim'));
-  },
-  // What becomes of the pod afterwards is the replica set's affair.
-  leaving: { final: ['pods'], courses: ['pods'], events: 'all' },
-});
+function policy(
+  unhealthyPodEvictionPolicy: 'IfHealthyBudget' | 'AlwaysAllow',
+  expected: string,
+): Scenario {
+  return {
+    name: `a pod that is not ready, under ${unhealthyPodEvictionPolicy}: ${expected}`,
+    run: async at => {
+      await deployed(at, 2);
+      await at.budget('web', { minAvailable: 2, unhealthyPodEvictionPolicy });
+      await seen(at, 'web', 0, 2);
+      const victim = first(at);
+      await sick(at, victim);
+      await at.until(
+        'one that is not healthy',
+        () => count(at.find('budgets', 'web'), 'currentHealthy') === 1,
+      );
+      at.note('answer', (await at.evict(victim)).replaceAll(victim, 'victim'));
+    },
+    // What becomes of the pod afterwards is the replica set's affair.
+    leaving: { final: ['pods'], courses: ['pods'], events: 'all' },
+  };
+}
 
 export const budgets: readonly Scenario[] = [
   counts('maxUnavailable as a number', { maxUnavailable: 1 }, 1),
@@ -72,7 +97,11 @@ export const budgets: readonly Scenario[] = [
     name: 'no pods: nothing is allowed, and an event says why',
     run: async at => {
       await at.budget('web', { maxUnavailable: 1 });
-      await at.until('the condition', () => condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False InsufficientPods');
+      await at.until(
+        'the condition',
+        () =>
+          condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False InsufficientPods',
+      );
     },
   },
   {
@@ -103,7 +132,10 @@ export const budgets: readonly Scenario[] = [
       await at.daemonSet('web');
       await at.up(1);
       await at.budget('web', { maxUnavailable: 1 });
-      await at.until('the failure', () => condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False SyncFailed');
+      await at.until(
+        'the failure',
+        () => condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False SyncFailed',
+      );
       at.note('answer', (await at.evict(first(at))).replaceAll(first(at), 'victim'));
     },
   },
@@ -114,7 +146,10 @@ export const budgets: readonly Scenario[] = [
       await at.job('web', {});
       await at.up(1);
       await at.budget('web', { minAvailable: '50%' });
-      await at.until('the failure', () => condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False SyncFailed');
+      await at.until(
+        'the failure',
+        () => condition(at.find('budgets', 'web'), 'DisruptionAllowed') === 'False SyncFailed',
+      );
     },
   },
   {
@@ -138,7 +173,10 @@ export const budgets: readonly Scenario[] = [
       await seen(at, 'web', 1);
       await at.scale('deployments', 'web', 4);
       await at.up(4);
-      await at.until('four to be expected', () => count(at.find('budgets', 'web'), 'expectedPods') === 4);
+      await at.until(
+        'four to be expected',
+        () => count(at.find('budgets', 'web'), 'expectedPods') === 4,
+      );
       at.note('numbers', numbers(await seen(at, 'web', 1)));
     },
   },
@@ -159,7 +197,8 @@ export const budgets: readonly Scenario[] = [
       await at.budget('web', { maxUnavailable: 1 });
       await seen(at, 'web', 1);
       const before = at.pods;
-      // Nowhere to go before all have been asked: on a slow machine the successor is ready before the second one is.
+      // Nowhere to go before all have been asked: on a slow machine the successor is ready before
+      // the second one is.
       for (const node of ['n1', 'n2']) await at.cordon(node);
       const answers = await evictAll(at);
       at.note(
@@ -170,7 +209,10 @@ export const budgets: readonly Scenario[] = [
       for (const node of ['n1', 'n2']) await at.cordon(node, false);
       await at.until(
         'the successor',
-        () => at.pods.length === 3 && at.pods.filter(pod => before.some(({ metadata }) => metadata.uid === pod.metadata.uid)).length === 2,
+        () =>
+          at.pods.length === 3 &&
+          at.pods.filter(pod => before.some(({ metadata }) => metadata.uid === pod.metadata.uid))
+            .length === 2,
       );
       await at.up(3);
       await seen(at, 'web', 1);
@@ -195,7 +237,10 @@ export const budgets: readonly Scenario[] = [
       await deployed(at, 2);
       await at.budget('one', { maxUnavailable: 1, matchLabels: { app: 'web' } });
       await at.budget('two', { maxUnavailable: 1, matchLabels: { app: 'web' } });
-      await at.until('both', () => at.all('budgets').length === 2 && at.all('budgets').every(one => isCurrent(one)));
+      await at.until(
+        'both',
+        () => at.all('budgets').length === 2 && at.all('budgets').every(one => isCurrent(one)),
+      );
       at.note('answer', (await at.evict(first(at))).slice(0, 60));
     },
     // With two of them the controller keeps the status of one: which is chance.
@@ -207,8 +252,13 @@ export const budgets: readonly Scenario[] = [
     name: 'a pod that is not running goes whatever the budget says',
     run: async at => {
       await at.nodes(['n1']);
-      await at.deployment('web', { replicas: 1, annotations: { 'drydock.test/never-ready': 'true' } });
-      await at.until('a pod with a node', () => at.pods.some(pod => condition(pod, 'PodScheduled') === 'True'));
+      await at.deployment('web', {
+        replicas: 1,
+        annotations: { 'drydock.test/never-ready': 'true' },
+      });
+      await at.until('a pod with a node', () =>
+        at.pods.some(pod => condition(pod, 'PodScheduled') === 'True'),
+      );
       await at.budget('web', { minAvailable: 1 });
       await seen(at, 'web', 0);
       at.note('answer', await at.evict(first(at)));
@@ -224,7 +274,9 @@ export const budgets: readonly Scenario[] = [
       await sick(at, first(at));
       await seen(at, 'web', 0);
       await at.patchStatus('pods', first(at), {
-        status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'True' })) },
+        status: {
+          conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'True' })),
+        },
       });
       await seen(at, 'web', 1);
     },

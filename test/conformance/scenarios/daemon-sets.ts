@@ -3,35 +3,57 @@ import type { Scenario } from './sides.ts';
 import { count, isCurrent, isGoing, isUp, type Thing } from './thing.ts';
 
 /** On so many nodes, and all of them up. */
-const settled = (at: Place, nodes: number): Promise<Thing> =>
-  at.until(`pods on ${nodes} nodes`, () => {
+function settled(at: Place, nodes: number): Promise<Thing> {
+  return at.until(`pods on ${nodes} nodes`, () => {
     const set = at.find('daemonsets', 'agent');
-    const counts = ['desiredNumberScheduled', 'currentNumberScheduled', 'numberReady', 'numberAvailable'];
+    const counts = [
+      'desiredNumberScheduled',
+      'currentNumberScheduled',
+      'numberReady',
+      'numberAvailable',
+    ];
     const isFull = counts.every(field => count(set, field) === nodes);
-    return isCurrent(set) && isFull && at.pods.length === nodes && at.pods.every(isUp) ? set : undefined;
+    return isCurrent(set) && isFull && at.pods.length === nodes && at.pods.every(isUp)
+      ? set
+      : undefined;
   });
+}
 
-const up = async (at: Place, nodes: readonly string[], options: WorkloadOptions = {}): Promise<void> => {
+async function up(
+  at: Place,
+  nodes: readonly string[],
+  options: WorkloadOptions = {},
+): Promise<void> {
   await at.nodes(nodes);
   await at.daemonSet('agent', options);
   await settled(at, nodes.length);
-};
+}
 
-const imageOf = (pod: Thing): string => ((pod.spec?.['containers'] ?? []) as readonly { readonly image: string }[])[0]?.image ?? '';
+function imageOf(pod: Thing): string {
+  return (
+    ((pod.spec?.['containers'] ?? []) as readonly { readonly image: string }[])[0]?.image ?? ''
+  );
+}
 
 const second = 'example.test/none:2';
 
-const rolled = async (at: Place, nodes: number): Promise<void> => {
+async function rolled(at: Place, nodes: number): Promise<void> {
   await at.until(
     'a rollout',
-    () => count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === nodes && at.pods.every(pod => imageOf(pod) === second),
+    () =>
+      count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === nodes &&
+      at.pods.every(pod => imageOf(pod) === second),
   );
   await settled(at, nodes);
-};
+}
 
-const where = (at: Place): readonly string[] => at.pods.map(({ spec }) => String(spec?.['nodeName'])).toSorted();
+function where(at: Place): readonly string[] {
+  return at.pods.map(({ spec }) => String(spec?.['nodeName'])).toSorted();
+}
 
-const update = (rollingUpdate: object): WorkloadOptions => ({ spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate } } });
+function update(rollingUpdate: object): WorkloadOptions {
+  return { spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate } } };
+}
 
 export const daemonSets: readonly Scenario[] = [
   {
@@ -72,7 +94,9 @@ export const daemonSets: readonly Scenario[] = [
     run: async at => {
       await up(at, ['n1', 'n2']);
       await at.taint('n1', { key: 'new', effect: 'NoSchedule' });
-      await at.until('the taint', () => JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('"new"'));
+      await at.until('the taint', () =>
+        JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('"new"'),
+      );
       const pod = at.pods.find(({ spec }) => spec?.['nodeName'] === at.name('n1'));
       await at.delete('pods', pod?.metadata.name ?? '');
       await settled(at, 1);
@@ -91,16 +115,28 @@ export const daemonSets: readonly Scenario[] = [
       at.note('where', where(at));
     },
     // The set and the taint eviction both delete the pod: who comes first is chance.
-    leaving: { nodes: true, events: ['TaintManagerEviction', 'SuccessfulDelete'], courses: ['pods'] },
+    leaving: {
+      nodes: true,
+      events: ['TaintManagerEviction', 'SuccessfulDelete'],
+      courses: ['pods'],
+    },
   },
   {
     name: 'its pods stay on nodes that are not ready',
     run: async at => {
       await up(at, ['n1']);
-      await at.patch('nodes', at.name('n1'), { metadata: { annotations: { 'drydock.test/dead': 'true' } } });
-      await at.patchStatus('nodes', at.name('n1'), { status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Test' }] } });
-      await at.until('the taint', () => JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('not-ready'));
-      await at.until('the other taint', () => JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('NoExecute'));
+      await at.patch('nodes', at.name('n1'), {
+        metadata: { annotations: { 'drydock.test/dead': 'true' } },
+      });
+      await at.patchStatus('nodes', at.name('n1'), {
+        status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Test' }] },
+      });
+      await at.until('the taint', () =>
+        JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('not-ready'),
+      );
+      await at.until('the other taint', () =>
+        JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('NoExecute'),
+      );
       at.note('pods', at.pods.map(isUp));
     },
     // The taint asks for no new count, and whether something else does is chance.
@@ -137,10 +173,15 @@ export const daemonSets: readonly Scenario[] = [
       await at.roll('daemonsets', 'agent', second);
       await at.until(
         'the status',
-        () => isCurrent(at.find('daemonsets', 'agent')) && count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === 0,
+        () =>
+          isCurrent(at.find('daemonsets', 'agent')) &&
+          count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === 0,
       );
       await at.delete('pods', at.pods[0]?.metadata.name ?? '');
-      await at.until('one that is new', () => count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === 1);
+      await at.until(
+        'one that is new',
+        () => count(at.find('daemonsets', 'agent'), 'updatedNumberScheduled') === 1,
+      );
       await settled(at, 2);
     },
   },
@@ -169,7 +210,10 @@ export const daemonSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.daemonSet('agent', { spec: { minReadySeconds: 2 } });
-      await at.until('a pod that is ready', () => count(at.find('daemonsets', 'agent'), 'numberReady') === 1);
+      await at.until(
+        'a pod that is ready',
+        () => count(at.find('daemonsets', 'agent'), 'numberReady') === 1,
+      );
       at.note('available at first', count(at.find('daemonsets', 'agent'), 'numberAvailable'));
       await settled(at, 1);
     },
@@ -180,7 +224,10 @@ export const daemonSets: readonly Scenario[] = [
       await up(at, ['n1', 'n2']);
       await at.delete('daemonsets', 'agent', { propagationPolicy: 'Foreground' });
       await at.until('the set to wait', () => at.all('daemonsets').every(isGoing));
-      await at.until('nothing to be left', () => at.pods.length + at.all('daemonsets').length === 0);
+      await at.until(
+        'nothing to be left',
+        () => at.pods.length + at.all('daemonsets').length === 0,
+      );
     },
   },
 ];

@@ -2,66 +2,97 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, count, isCurrent, isGoing, isTrue, type Thing } from './thing.ts';
 
-const isDone = (one: Thing | undefined): boolean =>
-  isCurrent(one) && condition(one, 'Progressing') === 'True NewReplicaSetAvailable' && count(one, 'unavailableReplicas') === 0;
+function isDone(one: Thing | undefined): boolean {
+  return (
+    isCurrent(one) &&
+    condition(one, 'Progressing') === 'True NewReplicaSetAvailable' &&
+    count(one, 'unavailableReplicas') === 0
+  );
+}
 
 /** Waits for the end of a rollout. */
-const rolledOut = (at: Place, name: string, replicas: number): Promise<Thing> =>
-  at.until(`a rollout of ${name}`, () => {
+function rolledOut(at: Place, name: string, replicas: number): Promise<Thing> {
+  return at.until(`a rollout of ${name}`, () => {
     const found = at.find('deployments', name);
-    const isFull = Number(found?.spec?.['replicas']) === replicas && count(found, 'updatedReplicas') === replicas;
+    const isFull =
+      Number(found?.spec?.['replicas']) === replicas &&
+      count(found, 'updatedReplicas') === replicas;
     return isDone(found) && isFull && count(found, 'replicas') === replicas ? found : undefined;
   });
+}
 
 /** What a user does: the template, seen by the controller. */
-const roll = async (at: Place, name: string, image: string): Promise<void> => {
+async function roll(at: Place, name: string, image: string): Promise<void> {
   const { metadata } = await at.roll('deployments', name, image);
   await at.until(
     'the new template to be seen',
     () => count(at.find('deployments', name), 'observedGeneration') >= (metadata.generation ?? 0),
   );
-};
+}
 
-const strategy = (maxSurge: number | string, maxUnavailable: number | string): Readonly<Record<string, unknown>> => ({
-  strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
-});
+function strategy(
+  maxSurge: number | string,
+  maxUnavailable: number | string,
+): Readonly<Record<string, unknown>> {
+  return {
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
+  };
+}
 
 const second = 'example.test/none:2';
 const third = 'example.test/none:3';
 const first = 'example.test/none:1';
 
 /** A rollout that cannot end: its new pods never become ready. */
-const stuck = (at: Place, name: string): Promise<Thing> =>
-  at.patch('deployments', name, {
+function stuck(at: Place, name: string): Promise<Thing> {
+  return at.patch('deployments', name, {
     spec: { template: { metadata: { annotations: { 'drydock.test/never-ready': 'true' } } } },
   });
+}
 
-const sizes = (at: Place): readonly string[] =>
-  at
+function sizes(at: Place): readonly string[] {
+  return at
     .all('replicasets')
-    .map(({ metadata, spec }) => `${metadata.annotations?.['deployment.kubernetes.io/revision']}: ${String(spec?.['replicas'])}`)
+    .map(
+      ({ metadata, spec }) =>
+        `${metadata.annotations?.['deployment.kubernetes.io/revision']}: ${String(spec?.['replicas'])}`,
+    )
     .toSorted();
+}
 
 /** Over all replica sets: what the pods' watch tells may be ahead of what that of the sets does. */
-const sharedOut = (at: Place): number => at.all('replicasets').reduce((sum, { spec }) => sum + Number(spec?.['replicas'] ?? 0), 0);
+function sharedOut(at: Place): number {
+  return at.all('replicasets').reduce((sum, { spec }) => sum + Number(spec?.['replicas'] ?? 0), 0);
+}
 
-const rolling = (name: string, replicas: number, maxSurge: number | string, maxUnavailable: number | string): Scenario => ({
-  name,
-  run: async at => {
-    await at.nodes(['n1', 'n2']);
-    await at.deployment('web', { replicas, spec: strategy(maxSurge, maxUnavailable) });
-    await rolledOut(at, 'web', replicas);
-    await at.roll('deployments', 'web', second);
-    await rolledOut(at, 'web', replicas);
-    await at.up(replicas);
-  },
-});
+function rolling(
+  name: string,
+  replicas: number,
+  maxSurge: number | string,
+  maxUnavailable: number | string,
+): Scenario {
+  return {
+    name,
+    run: async at => {
+      await at.nodes(['n1', 'n2']);
+      await at.deployment('web', { replicas, spec: strategy(maxSurge, maxUnavailable) });
+      await rolledOut(at, 'web', replicas);
+      await at.roll('deployments', 'web', second);
+      await rolledOut(at, 'web', replicas);
+      await at.up(replicas);
+    },
+  };
+}
 
-const up = async (at: Place, replicas: number, spec: Readonly<Record<string, unknown>> = {}): Promise<void> => {
+async function up(
+  at: Place,
+  replicas: number,
+  spec: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
   await at.nodes(['n1', 'n2']);
   await at.deployment('web', { replicas, spec });
   await rolledOut(at, 'web', replicas);
-};
+}
 
 export const deployments: readonly Scenario[] = [
   { name: 'a Deployment comes up', run: at => up(at, 3) },
@@ -85,8 +116,9 @@ export const deployments: readonly Scenario[] = [
         status?.['readyReplicas'],
       ]);
     },
-    // The new set is made while the end of the old pods is being counted. If both writes of the status meet, the real controller never tells
-    // of the new set: its next pass finds the set there, and as many updated pods as there are pods, which it takes for a rollout that is over.
+    // The new set is made while the end of the old pods is being counted. If both writes of the
+    // status meet, the real controller never tells of the new set: its next pass finds the set
+    // there, and as many updated pods as there are pods, which it takes for a rollout that is over.
     leaving: { courses: ['deployments'], final: ['deployments'] },
   },
   {
@@ -105,7 +137,11 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await up(at, 2);
       await at.patch('deployments', 'web', { spec: { paused: true } });
-      await at.until('the pause', () => condition(at.find('deployments', 'web'), 'Progressing') === 'Unknown DeploymentPaused');
+      await at.until(
+        'the pause',
+        () =>
+          condition(at.find('deployments', 'web'), 'Progressing') === 'Unknown DeploymentPaused',
+      );
       await roll(at, 'web', second);
       await at.scale('deployments', 'web', 3);
       await at.up(3);
@@ -119,7 +155,11 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.deployment('web', { replicas: 1, spec: { paused: true } });
-      await at.until('the pause', () => condition(at.find('deployments', 'web'), 'Progressing') === 'Unknown DeploymentPaused');
+      await at.until(
+        'the pause',
+        () =>
+          condition(at.find('deployments', 'web'), 'Progressing') === 'Unknown DeploymentPaused',
+      );
       await at.patch('deployments', 'web', { spec: { paused: null } });
       await rolledOut(at, 'web', 1);
     },
@@ -140,10 +180,15 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await up(at, 3, strategy(1, 0));
       await stuck(at, 'web');
-      await at.until('the second set', () => at.pods.filter(pod => isTrue(pod, 'PodScheduled')).length === 4);
+      await at.until(
+        'the second set',
+        () => at.pods.filter(pod => isTrue(pod, 'PodScheduled')).length === 4,
+      );
       const containers = [{ name: 'main', image: third }];
       const metadata = { annotations: { 'drydock.test/never-ready': null } };
-      await at.patch('deployments', 'web', { spec: { template: { metadata, spec: { containers } } } });
+      await at.patch('deployments', 'web', {
+        spec: { template: { metadata, spec: { containers } } },
+      });
       await rolledOut(at, 'web', 3);
       await at.up(3);
     },
@@ -157,7 +202,10 @@ export const deployments: readonly Scenario[] = [
       await stuck(at, 'web');
       await at.until('a rollout that is stuck', () => sizes(at).join() === '1: 3,2: 2');
       await at.scale('deployments', 'web', 10);
-      await at.until('the new size', () => sharedOut(at) === 11 && at.pods.filter(pod => !isGoing(pod)).length === 11);
+      await at.until(
+        'the new size',
+        () => sharedOut(at) === 11 && at.pods.filter(pod => !isGoing(pod)).length === 11,
+      );
       at.note('larger', sizes(at));
       await at.scale('deployments', 'web', 5);
       await at.until('the new size', () => sharedOut(at) === 6 && at.pods.length === 6);
@@ -170,9 +218,15 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await up(at, 1, { progressDeadlineSeconds: 2 });
       await stuck(at, 'web');
-      await at.until('the deadline', () => condition(at.find('deployments', 'web'), 'Progressing') === 'False ProgressDeadlineExceeded');
+      await at.until(
+        'the deadline',
+        () =>
+          condition(at.find('deployments', 'web'), 'Progressing') ===
+          'False ProgressDeadlineExceeded',
+      );
     },
-    // Whether the first pod is counted as progress before time is up depends on how writes of the status meet.
+    // Whether the first pod is counted as progress before time is up depends on how writes of the
+    // status meet.
     leaving: { courses: ['deployments'] },
   },
   {
@@ -192,10 +246,14 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await up(at, 2);
       const [set] = at.all('replicasets');
-      await at.patch('replicasets', set?.metadata.name ?? '', { metadata: { ownerReferences: null } });
+      await at.patch('replicasets', set?.metadata.name ?? '', {
+        metadata: { ownerReferences: null },
+      });
       await at.until(
         'an owner',
-        () => (at.all('replicasets')[0]?.metadata.ownerReferences ?? []).length === 1 && at.scope.courses.size > 0,
+        () =>
+          (at.all('replicasets')[0]?.metadata.ownerReferences ?? []).length === 1 &&
+          at.scope.courses.size > 0,
       );
       await rolledOut(at, 'web', 2);
     },
@@ -208,7 +266,9 @@ export const deployments: readonly Scenario[] = [
       await at.delete('deployments', 'web', { propagationPolicy: 'Orphan' });
       await at.until(
         'the set to be alone',
-        () => at.all('deployments').length === 0 && at.all('replicasets')[0]?.metadata.ownerReferences === undefined,
+        () =>
+          at.all('deployments').length === 0 &&
+          at.all('replicasets')[0]?.metadata.ownerReferences === undefined,
       );
       await at.deployment('web', { replicas: 1 });
       await rolledOut(at, 'web', 1);
@@ -221,11 +281,17 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.deployment('web', { replicas: 2, spec: { minReadySeconds: 2, ...strategy(1, 0) } });
-      await at.until('pods that are ready', () => count(at.find('deployments', 'web'), 'readyReplicas') === 2);
+      await at.until(
+        'pods that are ready',
+        () => count(at.find('deployments', 'web'), 'readyReplicas') === 2,
+      );
       at.note('available at first', count(at.find('deployments', 'web'), 'availableReplicas'));
       await rolledOut(at, 'web', 2);
       await at.patch('deployments', 'web', { spec: { minReadySeconds: 0 } });
-      await at.until('the replica set to follow', () => at.all('replicasets')[0]?.spec?.['minReadySeconds'] === undefined);
+      await at.until(
+        'the replica set to follow',
+        () => at.all('replicasets')[0]?.spec?.['minReadySeconds'] === undefined,
+      );
       await rolledOut(at, 'web', 2);
     },
   },
@@ -233,8 +299,15 @@ export const deployments: readonly Scenario[] = [
     name: 'annotations of a Deployment are passed on to its newest replica set',
     run: async at => {
       await up(at, 1);
-      await at.patch('deployments', 'web', { metadata: { annotations: { 'kubernetes.io/change-cause': 'because' } } });
-      await at.until('the annotation', () => at.all('replicasets')[0]?.metadata.annotations?.['kubernetes.io/change-cause'] === 'because');
+      await at.patch('deployments', 'web', {
+        metadata: { annotations: { 'kubernetes.io/change-cause': 'because' } },
+      });
+      await at.until(
+        'the annotation',
+        () =>
+          at.all('replicasets')[0]?.metadata.annotations?.['kubernetes.io/change-cause'] ===
+          'because',
+      );
     },
   },
   {
@@ -242,7 +315,10 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.deployment('web', { replicas: 1, pod: { priorityClassName: 'missing' } });
-      await at.until('the failure', () => condition(at.find('deployments', 'web'), 'ReplicaFailure') === 'True FailedCreate');
+      await at.until(
+        'the failure',
+        () => condition(at.find('deployments', 'web'), 'ReplicaFailure') === 'True FailedCreate',
+      );
     },
   },
   {
@@ -250,7 +326,10 @@ export const deployments: readonly Scenario[] = [
     run: async at => {
       await up(at, 2);
       await at.delete('deployments', 'web', { propagationPolicy: 'Background' });
-      await at.until('nothing to be left', () => at.pods.length + at.all('replicasets').length + at.all('deployments').length === 0);
+      await at.until(
+        'nothing to be left',
+        () => at.pods.length + at.all('replicasets').length + at.all('deployments').length === 0,
+      );
     },
   },
 ];

@@ -3,15 +3,17 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { isGoing } from './thing.ts';
 
-const names = (at: Place): readonly string[] =>
-  at
+function names(at: Place): readonly string[] {
+  return at
     .all('configmaps')
     .map(({ metadata }) => metadata.name)
     .filter(name => name !== 'kube-root-ca.crt')
     .toSorted();
+}
 
-const left = (at: Place, ...wanted: readonly string[]): Promise<unknown> =>
-  at.until(`${wanted.join()} to be left`, () => names(at).join() === wanted.join());
+function left(at: Place, ...wanted: readonly string[]): Promise<unknown> {
+  return at.until(`${wanted.join()} to be left`, () => names(at).join() === wanted.join());
+}
 
 export const garbage: readonly Scenario[] = [
   {
@@ -28,9 +30,15 @@ export const garbage: readonly Scenario[] = [
     name: 'in the foreground: the owner waits for those that block it',
     run: async at => {
       const owner = await map(at, 'owner');
-      await map(at, 'child', { ...ownedBy(owner, { blockOwnerDeletion: true }), finalizers: ['example.test/hold'] });
+      await map(at, 'child', {
+        ...ownedBy(owner, { blockOwnerDeletion: true }),
+        finalizers: ['example.test/hold'],
+      });
       await at.delete('configmaps', 'owner', { propagationPolicy: 'Foreground' });
-      await at.until('the child to be going', () => at.all('configmaps').filter(isGoing).length === 2);
+      await at.until(
+        'the child to be going',
+        () => at.all('configmaps').filter(isGoing).length === 2,
+      );
       at.note('finalizers', at.find('configmaps', 'owner')?.metadata.finalizers);
       await at.patch('configmaps', 'child', { metadata: { finalizers: null } });
       await left(at);
@@ -53,7 +61,10 @@ export const garbage: readonly Scenario[] = [
     run: async at => {
       const owner = await map(at, 'owner');
       const child = await map(at, 'child', ownedBy(owner, { blockOwnerDeletion: true }));
-      await map(at, 'grandchild', { ...ownedBy(child, { blockOwnerDeletion: true }), finalizers: ['example.test/hold'] });
+      await map(at, 'grandchild', {
+        ...ownedBy(child, { blockOwnerDeletion: true }),
+        finalizers: ['example.test/hold'],
+      });
       await at.delete('configmaps', 'owner', { propagationPolicy: 'Foreground' });
       await at.until('all to be going', () => at.all('configmaps').filter(isGoing).length === 3);
       await at.patch('configmaps', 'grandchild', { metadata: { finalizers: null } });
@@ -67,17 +78,28 @@ export const garbage: readonly Scenario[] = [
       await map(at, 'child', ownedBy(owner));
       await at.delete('configmaps', 'owner', { propagationPolicy: 'Orphan' });
       await left(at, 'child');
-      await at.until('the child to be free', () => at.find('configmaps', 'child')?.metadata.ownerReferences === undefined);
+      await at.until(
+        'the child to be free',
+        () => at.find('configmaps', 'child')?.metadata.ownerReferences === undefined,
+      );
     },
   },
   {
     name: 'one of two owners goes: the other one keeps it',
     run: async at => {
       const [one, other] = [await map(at, 'one'), await map(at, 'other')];
-      const references = [one, other].map(({ metadata: { name, uid } }) => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid }));
+      const references = [one, other].map(({ metadata: { name, uid } }) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        name,
+        uid,
+      }));
       await map(at, 'child', { ownerReferences: references });
       await at.delete('configmaps', 'one', { propagationPolicy: 'Background' });
-      await at.until('one owner', () => at.find('configmaps', 'child')?.metadata.ownerReferences?.length === 1);
+      await at.until(
+        'one owner',
+        () => at.find('configmaps', 'child')?.metadata.ownerReferences?.length === 1,
+      );
       await at.delete('configmaps', 'other', { propagationPolicy: 'Background' });
       await left(at);
     },
@@ -85,7 +107,14 @@ export const garbage: readonly Scenario[] = [
   {
     name: 'an owner that was never there',
     run: async at => {
-      const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: '11111111-2222-3333-4444-555555555555' }];
+      const ownerReferences = [
+        {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          name: 'nobody',
+          uid: '11111111-2222-3333-4444-555555555555',
+        },
+      ];
       await map(at, 'child', { ownerReferences });
       await at.until('the child to have been', () =>
         [...at.scope.courses.values()].some(({ states }) => states[0]?.metadata.name === 'child'),
@@ -97,7 +126,14 @@ export const garbage: readonly Scenario[] = [
     name: 'an owner of the same name that is another one',
     run: async at => {
       const owner = await map(at, 'owner');
-      await map(at, 'child', ownedBy({ ...owner, metadata: { ...owner.metadata, uid: '11111111-2222-3333-4444-555555555555' } }));
+      await map(
+        at,
+        'child',
+        ownedBy({
+          ...owner,
+          metadata: { ...owner.metadata, uid: '11111111-2222-3333-4444-555555555555' },
+        }),
+      );
       await at.until('the child to have been', () =>
         [...at.scope.courses.values()].some(({ states }) => states[0]?.metadata.name === 'child'),
       );
@@ -108,7 +144,12 @@ export const garbage: readonly Scenario[] = [
     name: 'an owner of a kind that is not served keeps it',
     run: async at => {
       const ownerReferences = [
-        { apiVersion: 'example.test/v1', kind: 'Thing', name: 'nobody', uid: '11111111-2222-3333-4444-555555555555' },
+        {
+          apiVersion: 'example.test/v1',
+          kind: 'Thing',
+          name: 'nobody',
+          uid: '11111111-2222-3333-4444-555555555555',
+        },
       ];
       await map(at, 'child', { ownerReferences });
       const owner = await map(at, 'owner');
@@ -123,7 +164,9 @@ export const garbage: readonly Scenario[] = [
       await at.nodes(['n1']);
       const pod = await at.pod('owner');
       await at.up(1);
-      await map(at, 'child', { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'owner', uid: pod.metadata.uid }] });
+      await map(at, 'child', {
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'owner', uid: pod.metadata.uid }],
+      });
       await at.delete('pods', 'owner');
       await at.until('the pod to go', () => at.pods.length === 0);
       await left(at);

@@ -4,24 +4,32 @@ import { count, isGoing, isTrue, isUp, type Thing } from './thing.ts';
 
 const soon = { 'drydock.test/done-after': '500ms' };
 
-const ended = (at: Place, condition: 'Complete' | 'Failed'): Promise<Thing> =>
-  at.until(`the job to be ${condition}`, () => {
+function ended(at: Place, condition: 'Complete' | 'Failed'): Promise<Thing> {
+  return at.until(`the job to be ${condition}`, () => {
     const job = at.find('jobs', 'sum');
     return isTrue(job, condition) ? job : undefined;
   });
+}
 
 /** Nobody holds the pods any more. */
-const released = (at: Place): Promise<unknown> =>
-  at.until('the pods to be counted', () => at.pods.every(({ metadata }) => (metadata.finalizers ?? []).length === 0));
-
-const running = (at: Place, active: number): Promise<unknown> =>
-  at.until(
-    `${active} active pods`,
-    () => count(at.find('jobs', 'sum'), 'active') === active && count(at.find('jobs', 'sum'), 'ready') === active,
+function released(at: Place): Promise<unknown> {
+  return at.until('the pods to be counted', () =>
+    at.pods.every(({ metadata }) => (metadata.finalizers ?? []).length === 0),
   );
+}
 
-const fail = (at: Place, pod: Thing | undefined): Promise<unknown> =>
-  at.patchStatus('pods', pod?.metadata.name ?? '', { status: { phase: 'Failed' } });
+function running(at: Place, active: number): Promise<unknown> {
+  return at.until(
+    `${active} active pods`,
+    () =>
+      count(at.find('jobs', 'sum'), 'active') === active &&
+      count(at.find('jobs', 'sum'), 'ready') === active,
+  );
+}
+
+function fail(at: Place, pod: Thing | undefined): Promise<unknown> {
+  return at.patchStatus('pods', pod?.metadata.name ?? '', { status: { phase: 'Failed' } });
+}
 
 export const jobs: readonly Scenario[] = [
   {
@@ -56,7 +64,10 @@ export const jobs: readonly Scenario[] = [
     name: 'an indexed job: every index once',
     run: async at => {
       await at.nodes(['n1']);
-      await at.job('sum', { annotations: soon, spec: { completions: 3, parallelism: 2, completionMode: 'Indexed' } });
+      await at.job('sum', {
+        annotations: soon,
+        spec: { completions: 3, parallelism: 2, completionMode: 'Indexed' },
+      });
       await ended(at, 'Complete');
       await released(at);
     },
@@ -82,8 +93,12 @@ export const jobs: readonly Scenario[] = [
       await fail(at, first);
       await at.until('the failure to count', () => count(at.find('jobs', 'sum'), 'failed') === 1);
       at.note('pods at first', at.pods.length);
-      const next = await at.until('another pod', () => at.pods.find(pod => isUp(pod) && pod.metadata.uid !== first?.metadata.uid));
-      const since = Date.parse(next.metadata.creationTimestamp) - Date.parse(first?.metadata.creationTimestamp ?? '');
+      const next = await at.until('another pod', () =>
+        at.pods.find(pod => isUp(pod) && pod.metadata.uid !== first?.metadata.uid),
+      );
+      const since =
+        Date.parse(next.metadata.creationTimestamp) -
+        Date.parse(first?.metadata.creationTimestamp ?? '');
       at.note('after ten seconds', since >= 9000);
       await running(at, 1);
     },
@@ -92,7 +107,10 @@ export const jobs: readonly Scenario[] = [
     name: 'a pod that is deleted while it runs has failed',
     run: async at => {
       await at.nodes(['n1']);
-      await at.job('sum', { annotations: { 'drydock.test/gone-after': '3s' }, spec: { backoffLimit: 0 } });
+      await at.job('sum', {
+        annotations: { 'drydock.test/gone-after': '3s' },
+        spec: { backoffLimit: 0 },
+      });
       await running(at, 1);
       await at.delete('pods', at.pods[0]?.metadata.name ?? '');
       await ended(at, 'Failed');
@@ -106,18 +124,26 @@ export const jobs: readonly Scenario[] = [
       await at.job('sum', { spec: { podReplacementPolicy: 'Failed' } });
       await running(at, 1);
       await at.delete('pods', at.pods[0]?.metadata.name ?? '');
-      await at.until('a pod that terminates', () => count(at.find('jobs', 'sum'), 'terminating') === 1);
+      await at.until(
+        'a pod that terminates',
+        () => count(at.find('jobs', 'sum'), 'terminating') === 1,
+      );
       at.note('failed', count(at.find('jobs', 'sum'), 'failed'));
       at.note('pods', at.pods.length);
     },
-    leaving: { courses: ['pods'], final: ['pods', 'jobs'], events: ['SuccessfulCreate', 'Scheduled'] },
+    leaving: {
+      courses: ['pods'],
+      final: ['pods', 'jobs'],
+      events: ['SuccessfulCreate', 'Scheduled'],
+    },
   },
   {
     name: 'a job that takes too long has failed',
     run: async at => {
       await at.nodes(['n1']);
       await at.job('sum', { spec: { activeDeadlineSeconds: 3600 } });
-      // From the start a short one is over on a busy machine before the pod runs, on one side and not on the other.
+      // From the start a short one is over on a busy machine before the pod runs, on one side and
+      // not on the other.
       await running(at, 1);
       await at.patch('jobs', 'sum', { spec: { activeDeadlineSeconds: 1 } });
       await ended(at, 'Failed');
@@ -131,8 +157,14 @@ export const jobs: readonly Scenario[] = [
       await at.job('sum', { spec: { completions: 2, parallelism: 2 } });
       await running(at, 2);
       await at.patch('jobs', 'sum', { spec: { suspend: true } });
-      await at.until('no pods', () => at.pods.length === 0 && isTrue(at.find('jobs', 'sum'), 'Suspended'));
-      await at.until('no pods that terminate', () => count(at.find('jobs', 'sum'), 'terminating') === 0);
+      await at.until(
+        'no pods',
+        () => at.pods.length === 0 && isTrue(at.find('jobs', 'sum'), 'Suspended'),
+      );
+      await at.until(
+        'no pods that terminate',
+        () => count(at.find('jobs', 'sum'), 'terminating') === 0,
+      );
       at.note('failed', count(at.find('jobs', 'sum'), 'failed'));
       await at.patch('jobs', 'sum', { spec: { suspend: false } });
       await running(at, 2);
@@ -191,7 +223,9 @@ export const jobs: readonly Scenario[] = [
       await running(at, 1);
       await at.delete('jobs', 'sum', { propagationPolicy: 'Orphan' });
       await at.until('the job to go', () => at.all('jobs').length === 0);
-      await at.until('the pod to be free', () => at.pods.every(pod => !isGoing(pod) && pod.metadata.ownerReferences === undefined));
+      await at.until('the pod to be free', () =>
+        at.pods.every(pod => !isGoing(pod) && pod.metadata.ownerReferences === undefined),
+      );
       await released(at);
     },
   },

@@ -2,16 +2,16 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, isGoing } from './thing.ts';
 
-const started = async (
+async function started(
   at: Place,
   annotations: Readonly<Record<string, string>> = {},
   spec: Readonly<Record<string, unknown>> = {},
-): Promise<string> => {
+): Promise<string> {
   await at.nodes(['n1']);
   const { metadata } = await at.pod('one', { annotations, pod: spec });
   await at.up(1);
   return metadata.uid;
-};
+}
 
 export const kubelets: readonly Scenario[] = [
   {
@@ -22,7 +22,9 @@ export const kubelets: readonly Scenario[] = [
       await at.until('the pod to be going', () => at.pods.every(isGoing));
       at.note(
         'grace',
-        at.pods.map(({ metadata }) => metadata['deletionGracePeriodSeconds' as keyof typeof metadata]),
+        at.pods.map(
+          ({ metadata }) => metadata['deletionGracePeriodSeconds' as keyof typeof metadata],
+        ),
       );
       await at.gone(uid);
     },
@@ -42,7 +44,9 @@ export const kubelets: readonly Scenario[] = [
       await at.delete('pods', 'one');
       await at.until('the pod to be going', () => at.pods.every(isGoing));
       await at.delete('pods', 'one', { gracePeriodSeconds: 1 });
-      await at.until('the shorter grace', () => JSON.stringify(at.pods[0]?.metadata).includes('"deletionGracePeriodSeconds":1'));
+      await at.until('the shorter grace', () =>
+        JSON.stringify(at.pods[0]?.metadata).includes('"deletionGracePeriodSeconds":1'),
+      );
       await at.delete('pods', 'one', { gracePeriodSeconds: 0 });
       await at.gone(uid);
     },
@@ -54,7 +58,9 @@ export const kubelets: readonly Scenario[] = [
       await at.pod('one', { metadata: { finalizers: ['example.test/hold'] } });
       await at.up(1);
       await at.delete('pods', 'one');
-      await at.until('the grace to be over', () => JSON.stringify(at.pods[0]?.metadata).includes('"deletionGracePeriodSeconds":0'));
+      await at.until('the grace to be over', () =>
+        JSON.stringify(at.pods[0]?.metadata).includes('"deletionGracePeriodSeconds":0'),
+      );
       await at.patch('pods', 'one', { metadata: { finalizers: null } });
       await at.until('the pod to go', () => at.pods.length === 0);
     },
@@ -63,7 +69,9 @@ export const kubelets: readonly Scenario[] = [
     name: 'a pod without a node goes at once',
     run: async at => {
       await at.pod('one');
-      await at.until('the pod to wait', () => condition(at.find('pods', 'one'), 'PodScheduled').startsWith('False'));
+      await at.until('the pod to wait', () =>
+        condition(at.find('pods', 'one'), 'PodScheduled').startsWith('False'),
+      );
       await at.delete('pods', 'one');
       await at.until('the pod to go', () => at.pods.length === 0);
     },
@@ -79,15 +87,22 @@ export const kubelets: readonly Scenario[] = [
     name: 'a pod that runs to its end',
     run: async at => {
       await at.nodes(['n1']);
-      await at.pod('one', { annotations: { 'drydock.test/done-after': '300ms' }, pod: { restartPolicy: 'Never' } });
-      await at.until('its end', () => at.pods.some(({ status }) => status?.['phase'] === 'Succeeded'));
+      await at.pod('one', {
+        annotations: { 'drydock.test/done-after': '300ms' },
+        pod: { restartPolicy: 'Never' },
+      });
+      await at.until('its end', () =>
+        at.pods.some(({ status }) => status?.['phase'] === 'Succeeded'),
+      );
     },
   },
   {
     name: 'a pod is deleted before it has started',
     run: async at => {
       await at.nodes(['n1']);
-      const { metadata } = await at.pod('one', { annotations: { 'drydock.test/never-ready': 'true' } });
+      const { metadata } = await at.pod('one', {
+        annotations: { 'drydock.test/never-ready': 'true' },
+      });
       await at.until('a node', () => condition(at.find('pods', 'one'), 'PodScheduled') === 'True');
       await at.delete('pods', 'one');
       await at.gone(metadata.uid);

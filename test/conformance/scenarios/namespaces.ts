@@ -12,7 +12,10 @@ export const namespaces: readonly Scenario[] = [
       await at.up(2);
       await at.delete('namespaces', at.namespace);
       await at.until('the pods to go', () => at.pods.length === 0);
-      await at.until('the namespace to go', () => at.find('namespaces', at.namespace) === undefined);
+      await at.until(
+        'the namespace to go',
+        () => at.find('namespaces', at.namespace) === undefined,
+      );
     },
     // Between the pods' end and the namespace's their owners try to make new ones.
     leaving: { events: 'all' },
@@ -22,19 +25,32 @@ export const namespaces: readonly Scenario[] = [
     run: async at => {
       await map(at, 'held', { finalizers: ['example.test/hold'] });
       await at.delete('namespaces', at.namespace);
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late', namespace: at.namespace } };
+      const body = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'late', namespace: at.namespace },
+      };
       const { status } = await at.api.call('POST', at.path('configmaps'), body);
       at.note('answer', status);
       await at.until(
         'what is left',
-        () => condition(at.find('namespaces', at.namespace), 'NamespaceFinalizersRemaining') === 'True SomeFinalizersRemain',
+        () =>
+          condition(at.find('namespaces', at.namespace), 'NamespaceFinalizersRemaining') ===
+          'True SomeFinalizersRemain',
       );
       at.note(
         'conditions',
-        conditionsOf(at.find('namespaces', at.namespace) ?? { metadata: { name: '', uid: '', creationTimestamp: '' } }),
+        conditionsOf(
+          at.find('namespaces', at.namespace) ?? {
+            metadata: { name: '', uid: '', creationTimestamp: '' },
+          },
+        ),
       );
       await at.patch('configmaps', 'held', { metadata: { finalizers: null } });
-      await at.until('the namespace to go', () => at.find('namespaces', at.namespace) === undefined);
+      await at.until(
+        'the namespace to go',
+        () => at.find('namespaces', at.namespace) === undefined,
+      );
     },
     leaving: { events: 'all' },
   },
@@ -50,7 +66,10 @@ export const namespaces: readonly Scenario[] = [
       const [pod] = at.pods;
       at.note('answer', (await at.evict(pod?.metadata.name ?? '')).slice(0, 3));
       at.note('the pod', pod !== undefined && isUp(pod));
-      await at.until('the namespace to go', () => at.find('namespaces', at.namespace) === undefined);
+      await at.until(
+        'the namespace to go',
+        () => at.find('namespaces', at.namespace) === undefined,
+      );
     },
     leaving: { events: 'all' },
   },

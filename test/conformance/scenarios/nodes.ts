@@ -2,35 +2,53 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, conditionsOf, isGoing, isUp, type Thing } from './thing.ts';
 
-const zone = (at: Place): { readonly labels: Readonly<Record<string, string>> } => ({ labels: { 'topology.kubernetes.io/zone': at.id } });
+function zone(at: Place): { readonly labels: Readonly<Record<string, string>> } {
+  return { labels: { 'topology.kubernetes.io/zone': at.id } };
+}
 
 /** A node with a zone of its own: how fast nodes of one zone are tainted has a limit. */
-const alone = (at: Place): Promise<void> => at.nodes(['n1'], zone(at));
+function alone(at: Place): Promise<void> {
+  return at.nodes(['n1'], zone(at));
+}
 
-const node = (at: Place): Thing | undefined => at.find('nodes', at.name('n1'));
+function node(at: Place): Thing | undefined {
+  return at.find('nodes', at.name('n1'));
+}
 
-const taintsOf = (thing: Thing | undefined): readonly string[] =>
-  ((thing?.spec?.['taints'] ?? []) as readonly { readonly key: string; readonly effect: string }[])
+function taintsOf(thing: Thing | undefined): readonly string[] {
+  return (
+    (thing?.spec?.['taints'] ?? []) as readonly { readonly key: string; readonly effect: string }[]
+  )
     .filter(({ key }) => key !== 'scenario')
     .map(({ key, effect }) => `${key}:${effect}`)
     .toSorted();
+}
 
-const tainted = (at: Place, ...wanted: readonly string[]): Promise<unknown> =>
-  at.until(`the taints ${wanted.join()}`, () => taintsOf(node(at)).join() === wanted.join());
+function tainted(at: Place, ...wanted: readonly string[]): Promise<unknown> {
+  return at.until(`the taints ${wanted.join()}`, () => taintsOf(node(at)).join() === wanted.join());
+}
 
 /** What kwok and the embedded kubelet say no more; somebody else does. */
-const silence = (at: Place): Promise<Thing> =>
-  at.patch('nodes', at.name('n1'), { metadata: { annotations: { 'drydock.test/dead': 'true' } } });
+function silence(at: Place): Promise<Thing> {
+  return at.patch('nodes', at.name('n1'), {
+    metadata: { annotations: { 'drydock.test/dead': 'true' } },
+  });
+}
 
-const say = (at: Place, type: string, status: string): Promise<unknown> =>
-  at.patchStatus('nodes', at.name('n1'), { status: { conditions: [{ type, status, reason: 'Test', message: 'test' }] } });
+function say(at: Place, type: string, status: string): Promise<unknown> {
+  return at.patchStatus('nodes', at.name('n1'), {
+    status: { conditions: [{ type, status, reason: 'Test', message: 'test' }] },
+  });
+}
 
-const tolerating = (key: string, tolerationSeconds?: number): object => ({
-  key,
-  operator: 'Exists',
-  effect: 'NoExecute',
-  ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
-});
+function tolerating(key: string, tolerationSeconds?: number): object {
+  return {
+    key,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+  };
+}
 
 const notReady = 'node.kubernetes.io/not-ready';
 const unreachable = 'node.kubernetes.io/unreachable';
@@ -127,15 +145,26 @@ export const nodes: readonly Scenario[] = [
       await at.patchStatus('nodes', at.name('n1'), { status: { conditions } });
       await tainted(at);
       await at.pod('here');
-      await at.until('the pod to have a node', () => at.pods.some(pod => condition(pod, 'PodScheduled') === 'True'));
+      await at.until('the pod to have a node', () =>
+        at.pods.some(pod => condition(pod, 'PodScheduled') === 'True'),
+      );
       const ready = ['Ready', 'ContainersReady'].map(type => ({ type, status: 'True' }));
       await at.patchStatus('pods', 'here', { status: { phase: 'Running', conditions: ready } });
-      await at.until('the node to be Unknown', () => condition(node(at), 'Ready') === 'Unknown NodeStatusUnknown');
+      await at.until(
+        'the node to be Unknown',
+        () => condition(node(at), 'Ready') === 'Unknown NodeStatusUnknown',
+      );
       await tainted(at, `${unreachable}:NoExecute`, `${unreachable}:NoSchedule`);
       await at.until('the pod not to be ready', () => at.pods.every(pod => !isUp(pod)));
       at.note(
         'conditions',
-        node(at) === undefined ? [] : conditionsOf(node(at) as Thing).map(({ type, status, reason }) => [type, status, reason]),
+        node(at) === undefined
+          ? []
+          : conditionsOf(node(at) as Thing).map(({ type, status, reason }) => [
+              type,
+              status,
+              reason,
+            ]),
       );
     },
   },
@@ -166,9 +195,14 @@ export const nodes: readonly Scenario[] = [
       await at.pod('brief', { pod: { tolerations: [tolerating('out', 1)] } });
       await at.up(2);
       await at.taint('n1', { key: 'out', effect: 'NoExecute' });
-      await at.until('the one with little patience to go', () => at.find('pods', 'brief') === undefined);
+      await at.until(
+        'the one with little patience to go',
+        () => at.find('pods', 'brief') === undefined,
+      );
       await at.taint('n1');
-      await at.until('the event', () => at.all('events').some(event => String(event['message']).startsWith('Cancelling')));
+      await at.until('the event', () =>
+        at.all('events').some(event => String(event['message']).startsWith('Cancelling')),
+      );
     },
   },
   {
@@ -182,10 +216,17 @@ export const nodes: readonly Scenario[] = [
       await tainted(at, `${notReady}:NoExecute`, `${notReady}:NoSchedule`);
       await at.delete('pods', 'stuck');
       await at.until('the pod to be going', () => at.pods.every(isGoing));
-      // What is there stays with its times: a controller that had to write its taints once more may do so on one side only.
-      const outOfService = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoSchedule' };
+      // What is there stays with its times: a controller that had to write its taints once more may
+      // do so on one side only.
+      const outOfService = {
+        key: 'node.kubernetes.io/out-of-service',
+        value: 'nodeshutdown',
+        effect: 'NoSchedule',
+      };
       await at.patch('nodes', at.name('n1'), {
-        spec: { taints: [...((node(at)?.spec?.['taints'] ?? []) as readonly object[]), outOfService] },
+        spec: {
+          taints: [...((node(at)?.spec?.['taints'] ?? []) as readonly object[]), outOfService],
+        },
       });
       await at.until('the pod to go', () => at.pods.length === 0);
     },
@@ -194,7 +235,10 @@ export const nodes: readonly Scenario[] = [
     name: 'a node that is deleted leaves its pods behind, for a while',
     run: async at => {
       await at.nodes(['n1', 'n2']);
-      await at.deployment('web', { replicas: 2, pod: { topologySpreadConstraints: [spread('kubernetes.io/hostname', 'web')] } });
+      await at.deployment('web', {
+        replicas: 2,
+        pod: { topologySpreadConstraints: [spread('kubernetes.io/hostname', 'web')] },
+      });
       await at.up(2);
       await at.delete('nodes', at.name('n1'));
       await at.until('the node to go', () => node(at) === undefined);
@@ -206,14 +250,19 @@ export const nodes: readonly Scenario[] = [
     name: 'the labels of old follow those of today',
     run: async at => {
       await at.nodes(['n1'], { labels: { 'kubernetes.io/arch': 'arm64' } });
-      await at.until('the old label', () => node(at)?.metadata.labels?.['beta.kubernetes.io/arch'] === 'arm64');
+      await at.until(
+        'the old label',
+        () => node(at)?.metadata.labels?.['beta.kubernetes.io/arch'] === 'arm64',
+      );
     },
   },
 ];
 
-const spread = (topologyKey: string, app: string): object => ({
-  maxSkew: 1,
-  topologyKey,
-  whenUnsatisfiable: 'DoNotSchedule',
-  labelSelector: { matchLabels: { app } },
-});
+function spread(topologyKey: string, app: string): object {
+  return {
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'DoNotSchedule',
+    labelSelector: { matchLabels: { app } },
+  };
+}

@@ -19,12 +19,22 @@ export type WorkloadOptions = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-const clusterWide: ReadonlySet<RecordedResource> = new Set(['nodes', 'namespaces', 'volumes', 'attachments']);
+const clusterWide: ReadonlySet<RecordedResource> = new Set([
+  'nodes',
+  'namespaces',
+  'volumes',
+  'attachments',
+]);
 
 /** Grows with every write (etcd's revision on the real side). */
-const versionOf = (thing: Thing | undefined): number => Number(thing?.metadata.resourceVersion ?? 0);
+function versionOf(thing: Thing | undefined): number {
+  return Number(thing?.metadata.resourceVersion ?? 0);
+}
 
-/** One scenario on one of the two sides: its own namespace, its own nodes, what it does and what it finds. */
+/**
+ * One scenario on one of the two sides: its own namespace, its own nodes, what it does and what it
+ * finds.
+ */
 export class Place {
   readonly api: Api;
   readonly id: string;
@@ -70,9 +80,12 @@ export class Place {
   /** Waits for what the watches tell. */
   until<T>(what: string, look: () => T | undefined | false): Promise<T> {
     const shown = (): string => {
-      const interesting = [...this.scope.courses.values()].filter(one => !one.gone && one.what !== 'events');
+      const interesting = [...this.scope.courses.values()].filter(
+        one => !one.gone && one.what !== 'events',
+      );
       const texts = interesting.map(
-        ({ what, states }) => `${what} ${states.at(-1)?.metadata.name} ${JSON.stringify(states.at(-1)?.status)}`,
+        ({ what, states }) =>
+          `${what} ${states.at(-1)?.metadata.name} ${JSON.stringify(states.at(-1)?.status)}`,
       );
       return texts.join('\n  ').slice(0, 4000);
     };
@@ -84,37 +97,55 @@ export class Place {
   }
 
   /** Nodes of this scenario only: nobody else tolerates them. Waits until they may be used. */
-  async nodes(names: readonly string[], options: manifests.NodeOptions & { readonly status?: unknown } = {}): Promise<void> {
+  async nodes(
+    names: readonly string[],
+    options: manifests.NodeOptions & { readonly status?: unknown } = {},
+  ): Promise<void> {
     for (const name of names) {
       const { status, ...rest } = options;
       const made = manifests.node(this.name(name), {
         ...rest,
         labels: { scenario: this.id, ...options.labels },
-        taints: [{ key: 'scenario', value: this.id, effect: 'NoSchedule' }, ...(options.taints ?? [])],
+        taints: [
+          { key: 'scenario', value: this.id, effect: 'NoSchedule' },
+          ...(options.taints ?? []),
+        ],
       });
       await this.api.post(this.path('nodes'), status === undefined ? made : { ...made, status });
     }
     if (options.kubelet === false) return;
-    await this.until(`nodes ${names.join()}`, () => names.every(name => this.#isUsable(this.name(name))));
-    // Those with a capacity of their own may have no room to spare, and a cordoned one takes nobody.
+    await this.until(`nodes ${names.join()}`, () =>
+      names.every(name => this.#isUsable(this.name(name))),
+    );
+    // Those with a capacity of their own may have no room to spare, and a cordoned one takes
+    // nobody.
     if (options.status === undefined && options.unschedulable !== true)
       await Promise.all(names.map(name => this.#tryOut(this.name(name), options.taints ?? [])));
   }
 
-  /** The scheduler has a view of its own of each node, which may be behind ours: what shows that it has caught up is that it sends a pod there. */
+  /**
+   * The scheduler has a view of its own of each node, which may be behind ours: what shows that it
+   * has caught up is that it sends a pod there.
+   */
   async #tryOut(nodeName: string, taints: readonly { readonly key: string }[]): Promise<void> {
     const path = '/api/v1/namespaces/default/pods';
     const name = `try-${nodeName}`;
-    const tolerations = ['scenario', ...taints.map(({ key }) => key)].map(key => ({ key, operator: 'Exists' }));
+    const tolerations = ['scenario', ...taints.map(({ key }) => key)].map(key => ({
+      key,
+      operator: 'Exists',
+    }));
     const affinity = {
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+          nodeSelectorTerms: [
+            { matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] },
+          ],
         },
       },
     };
     await this.api.post(path, manifests.pod(name, { spec: { tolerations, affinity } }));
-    const isThere = async (): Promise<boolean> => (await this.api.get<Thing>(`${path}/${name}`)).spec?.['nodeName'] === nodeName;
+    const isThere = async (): Promise<boolean> =>
+      (await this.api.get<Thing>(`${path}/${name}`)).spec?.['nodeName'] === nodeName;
     await until(`the scheduler to use ${nodeName}`, isThere, { deadlineMs });
     await this.api.delete(`${path}/${name}`, { gracePeriodSeconds: 0 });
   }
@@ -122,15 +153,24 @@ export class Place {
   #isUsable(name: string): boolean {
     const node = this.find('nodes', name);
     const taints = (node?.spec?.['taints'] ?? []) as readonly { readonly key: string }[];
-    return isTrue(node, 'Ready') && !taints.some(({ key }) => key === 'node.kubernetes.io/not-ready');
+    return (
+      isTrue(node, 'Ready') && !taints.some(({ key }) => key === 'node.kubernetes.io/not-ready')
+    );
   }
 
   /** On this scenario's nodes, which only its pods tolerate. */
   #podSpec(more: Spec = {}): Spec {
-    const { tolerations = [], nodeSelector, ...rest } = more as Spec & { tolerations?: readonly unknown[]; nodeSelector?: object };
+    const {
+      tolerations = [],
+      nodeSelector,
+      ...rest
+    } = more as Spec & { tolerations?: readonly unknown[]; nodeSelector?: object };
     return {
       nodeSelector: { scenario: this.id, ...nodeSelector },
-      tolerations: [{ key: 'scenario', operator: 'Equal', value: this.id, effect: 'NoSchedule' }, ...tolerations],
+      tolerations: [
+        { key: 'scenario', operator: 'Equal', value: this.id, effect: 'NoSchedule' },
+        ...tolerations,
+      ],
       ...rest,
     };
   }
@@ -146,15 +186,26 @@ export class Place {
   }
 
   async #make(what: RecordedResource, made: manifests.Manifest, spec: Spec = {}): Promise<Thing> {
-    return this.api.post<Thing>(this.path(what), { ...made, spec: { ...(made.spec as Spec), ...spec } });
+    return this.api.post<Thing>(this.path(what), {
+      ...made,
+      spec: { ...(made.spec as Spec), ...spec },
+    });
   }
 
   deployment(name: string, options: WorkloadOptions = {}): Promise<Thing> {
-    return this.#make('deployments', manifests.deployment(name, this.#options(options)), options.spec);
+    return this.#make(
+      'deployments',
+      manifests.deployment(name, this.#options(options)),
+      options.spec,
+    );
   }
 
   replicaSet(name: string, options: WorkloadOptions = {}): Promise<Thing> {
-    return this.#make('replicasets', { ...manifests.deployment(name, this.#options(options)), kind: 'ReplicaSet' }, options.spec);
+    return this.#make(
+      'replicasets',
+      { ...manifests.deployment(name, this.#options(options)), kind: 'ReplicaSet' },
+      options.spec,
+    );
   }
 
   /** In order, unless the spec says otherwise. */
@@ -165,31 +216,52 @@ export class Place {
 
   /** Tolerates nothing but the scenario's nodes. */
   daemonSet(name: string, options: WorkloadOptions = {}): Promise<Thing> {
-    return this.#make('daemonsets', manifests.daemonSet(name, this.#options(options)), options.spec);
+    return this.#make(
+      'daemonsets',
+      manifests.daemonSet(name, this.#options(options)),
+      options.spec,
+    );
   }
 
   job(name: string, options: WorkloadOptions = {}): Promise<Thing> {
     return this.#make('jobs', manifests.job(name, this.#options(options)), options.spec);
   }
 
-  pod(name: string, options: WorkloadOptions & { readonly metadata?: object } = {}): Promise<Thing> {
+  pod(
+    name: string,
+    options: WorkloadOptions & { readonly metadata?: object } = {},
+  ): Promise<Thing> {
     const made = manifests.pod(name, this.#options(options));
     return this.#make('pods', { ...made, metadata: { ...made.metadata, ...options.metadata } });
   }
 
   budget(name: string, options: manifests.BudgetOptions, spec: Spec = {}): Promise<Thing> {
-    return this.#make('budgets', manifests.budget(name, { ...options, namespace: this.namespace }), spec);
+    return this.#make(
+      'budgets',
+      manifests.budget(name, { ...options, namespace: this.namespace }),
+      spec,
+    );
   }
 
   make(
     what: RecordedResource,
-    body: { readonly apiVersion: string; readonly kind: string; readonly metadata: object; readonly [key: string]: unknown },
+    body: {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly metadata: object;
+      readonly [key: string]: unknown;
+    },
   ) {
-    const metadata = clusterWide.has(what) ? body.metadata : { namespace: this.namespace, ...body.metadata };
+    const metadata = clusterWide.has(what)
+      ? body.metadata
+      : { namespace: this.namespace, ...body.metadata };
     return this.api.post<Thing>(this.path(what), { ...body, metadata });
   }
 
-  /** Returns when the watch tells the change as well: what is asked of the object afterwards is never about how it was before. */
+  /**
+   * Returns when the watch tells the change as well: what is asked of the object afterwards is
+   * never about how it was before.
+   */
   async patch(what: RecordedResource, name: string, body: unknown): Promise<Thing> {
     const patched = await this.api.patch<Thing>(this.path(what, name), body);
     const { uid } = patched.metadata;
@@ -211,15 +283,26 @@ export class Place {
   }
 
   patchStatus(what: RecordedResource, name: string, body: unknown): Promise<Reply> {
-    return this.api.call('PATCH', `${this.path(what, name)}/status`, body, 'application/strategic-merge-patch+json');
+    return this.api.call(
+      'PATCH',
+      `${this.path(what, name)}/status`,
+      body,
+      'application/strategic-merge-patch+json',
+    );
   }
 
   async delete(what: RecordedResource, name: string, options: Spec = {}): Promise<void> {
-    await this.api.delete(this.path(what, name), { apiVersion: 'v1', kind: 'DeleteOptions', ...options });
+    await this.api.delete(this.path(what, name), {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      ...options,
+    });
   }
 
   async cordon(node: string, unschedulable = true): Promise<void> {
-    await this.patch('nodes', this.name(node), { spec: { unschedulable: unschedulable ? true : null } });
+    await this.patch('nodes', this.name(node), {
+      spec: { unschedulable: unschedulable ? true : null },
+    });
   }
 
   /** Taints beside the scenario's own. */
@@ -233,16 +316,33 @@ export class Place {
 
   /** The answer in short: `201`, or the code with what the budget says. */
   async evict(pod: string, options: Spec = {}): Promise<string> {
-    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: this.namespace }, ...options };
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: pod, namespace: this.namespace },
+      ...options,
+    };
     const reply = await this.api.call('POST', `${this.path('pods', pod)}/eviction`, body);
-    const { message = '', details } = reply.body as { message?: string; details?: { causes?: readonly { message: string }[] } };
-    return reply.status === 201 ? '201' : [reply.status, message, ...(details?.causes ?? []).map(cause => cause.message)].join(' | ');
+    const { message = '', details } = reply.body as {
+      message?: string;
+      details?: { causes?: readonly { message: string }[] };
+    };
+    return reply.status === 201
+      ? '201'
+      : [reply.status, message, ...(details?.causes ?? []).map(cause => cause.message)].join(' | ');
   }
 
-  /** Waits until there are exactly so many pods (of one app), all of them Ready and none on its way out. */
+  /**
+   * Waits until there are exactly so many pods (of one app), all of them Ready and none on its way
+   * out.
+   */
   async up(total: number, app?: string): Promise<readonly Thing[]> {
-    const mine = (): readonly Thing[] => this.pods.filter(({ metadata }) => app === undefined || metadata.labels?.['app'] === app);
-    await this.until(`${total} pods that are up`, () => mine().length === total && mine().every(isUp));
+    const mine = (): readonly Thing[] =>
+      this.pods.filter(({ metadata }) => app === undefined || metadata.labels?.['app'] === app);
+    await this.until(
+      `${total} pods that are up`,
+      () => mine().length === total && mine().every(isUp),
+    );
     return mine();
   }
 

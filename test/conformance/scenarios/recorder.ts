@@ -25,17 +25,28 @@ export type RecordedResource = keyof typeof paths;
 const watched = Object.keys(paths) as readonly RecordedResource[];
 
 /** The life of one object (by uid) as a watch has told it. */
-export type ObjectHistory = { readonly what: RecordedResource; readonly states: Thing[]; gone: boolean };
+export type ObjectHistory = {
+  readonly what: RecordedResource;
+  readonly states: Thing[];
+  gone: boolean;
+};
 
-/** What belongs to a scenario carries its label, or is in its namespace, or is about a volume that ends with its name. */
-const scopeOf = ({ metadata, spec }: Thing, what: RecordedResource): string => {
+/**
+ * What belongs to a scenario carries its label, or is in its namespace, or is about a volume that
+ * ends with its name.
+ */
+function scopeOf({ metadata, spec }: Thing, what: RecordedResource): string {
   if (what === 'attachments') {
-    const { persistentVolumeName = '' } = (spec?.['source'] ?? {}) as { readonly persistentVolumeName?: string };
+    const { persistentVolumeName = '' } = (spec?.['source'] ?? {}) as {
+      readonly persistentVolumeName?: string;
+    };
     return `s-${persistentVolumeName.slice(persistentVolumeName.indexOf('-') + 1)}`;
   }
   if (metadata.namespace !== undefined) return metadata.namespace;
-  return what === 'namespaces' ? metadata.name : `s-${metadata.labels?.['scenario'] ?? metadata.name}`;
-};
+  return what === 'namespaces'
+    ? metadata.name
+    : `s-${metadata.labels?.['scenario'] ?? metadata.name}`;
+}
 
 /** All that has happened in one scenario, object by object in the order of their coming. */
 export class Scope {
@@ -54,17 +65,29 @@ export class Scope {
 
   /** Objects that are there, in the order of their coming. */
   present(what: RecordedResource): readonly Thing[] {
-    return [...this.courses.values()].filter(one => one.what === what && !one.gone).flatMap(({ states }) => states.at(-1) ?? []);
+    return [...this.courses.values()]
+      .filter(one => one.what === what && !one.gone)
+      .flatMap(({ states }) => states.at(-1) ?? []);
   }
 
-  /** Resolves when the look at what has been told finds something; the error says how things stood. */
-  async until<T>(what: string, look: () => T | undefined | false, deadlineMs: number, shown: () => string): Promise<T> {
+  /**
+   * Resolves when the look at what has been told finds something; the error says how things stood.
+   */
+  async until<T>(
+    what: string,
+    look: () => T | undefined | false,
+    deadlineMs: number,
+    shown: () => string,
+  ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const check = (): void => {
       const found = look();
       if (found !== undefined && found !== false) resolve(found);
     };
-    const timer = setTimeout(() => reject(new Error(`waited ${deadlineMs} ms for ${what}; there is: ${shown()}`)), deadlineMs);
+    const timer = setTimeout(
+      () => reject(new Error(`waited ${deadlineMs} ms for ${what}; there is: ${shown()}`)),
+      deadlineMs,
+    );
     this.#waiting.add(check);
     try {
       check();
@@ -85,13 +108,17 @@ export class Recorder {
 
   async start(api: Api): Promise<void> {
     for (const what of watched) {
-      const { metadata } = await api.get<{ readonly metadata: { readonly resourceVersion: string } }>(paths[what]);
+      const { metadata } = await api.get<{
+        readonly metadata: { readonly resourceVersion: string };
+      }>(paths[what]);
       const tell = ({ type, object }: { readonly type: string; readonly object: Thing }): void =>
         this.scope(scopeOf(object, what)).tell(type, what, object);
       this.#over.push(
-        api.watch<Thing>(paths[what], metadata.resourceVersion, tell, this.#cut.signal).catch((error: unknown) => {
-          this.failure = error;
-        }),
+        api
+          .watch<Thing>(paths[what], metadata.resourceVersion, tell, this.#cut.signal)
+          .catch((error: unknown) => {
+            this.failure = error;
+          }),
       );
     }
   }

@@ -3,42 +3,61 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, count, isCurrent, isGoing, type Thing } from './thing.ts';
 
-const settled = (at: Place, name: string, replicas: number): Promise<Thing> =>
-  at.until(`${replicas} replicas of ${name}`, () => {
+function settled(at: Place, name: string, replicas: number): Promise<Thing> {
+  return at.until(`${replicas} replicas of ${name}`, () => {
     const set = at.find('replicasets', name);
-    const isFull = ['replicas', 'readyReplicas', 'availableReplicas'].every(field => count(set, field) === replicas);
+    const isFull = ['replicas', 'readyReplicas', 'availableReplicas'].every(
+      field => count(set, field) === replicas,
+    );
     return isCurrent(set) && isFull && count(set, 'terminatingReplicas') === 0 ? set : undefined;
   });
+}
 
-const up = async (at: Place, replicas: number, nodes: readonly string[] = ['n1', 'n2']): Promise<void> => {
+async function up(
+  at: Place,
+  replicas: number,
+  nodes: readonly string[] = ['n1', 'n2'],
+): Promise<void> {
   await at.nodes(nodes);
   await at.replicaSet('web', { replicas });
   await settled(at, 'web', replicas);
-};
+}
 
-const named = (at: Place, app = 'web'): readonly Thing[] => at.pods.filter(({ metadata }) => metadata.labels?.['app'] === app);
+function named(at: Place, app = 'web'): readonly Thing[] {
+  return at.pods.filter(({ metadata }) => metadata.labels?.['app'] === app);
+}
 
 /** Scales down and tells which pods have gone, by the mark that they were given. */
-const whoGoes = async (at: Place, to: number): Promise<void> => {
+async function whoGoes(at: Place, to: number): Promise<void> {
   const before = at.pods;
   await at.scale('replicasets', 'web', to);
   await settled(at, 'web', to);
   await at.until('the others to be gone', () => named(at).length === to);
-  const gone = before.filter(({ metadata }) => !at.pods.some(pod => pod.metadata.uid === metadata.uid));
+  const gone = before.filter(
+    ({ metadata }) => !at.pods.some(pod => pod.metadata.uid === metadata.uid),
+  );
   at.note('gone', gone.map(({ metadata }) => metadata.annotations?.['mark'] ?? '').toSorted());
-};
+}
 
 /** Waits until it is seen. */
-const mark = async (at: Place, pod: Thing | undefined, annotations: Readonly<Record<string, string>>): Promise<void> => {
+async function mark(
+  at: Place,
+  pod: Thing | undefined,
+  annotations: Readonly<Record<string, string>>,
+): Promise<void> {
   const { name = '' } = pod?.metadata ?? {};
   await at.patch('pods', name, { metadata: { annotations } });
-  await at.until(`the mark of ${name}`, () => at.find('pods', name)?.metadata.annotations?.['mark'] !== undefined);
-};
+  await at.until(
+    `the mark of ${name}`,
+    () => at.find('pods', name)?.metadata.annotations?.['mark'] !== undefined,
+  );
+}
 
-const unready = (at: Place, pod: Thing | undefined): Promise<unknown> =>
-  at.patchStatus('pods', pod?.metadata.name ?? '', {
+function unready(at: Place, pod: Thing | undefined): Promise<unknown> {
+  return at.patchStatus('pods', pod?.metadata.name ?? '', {
     status: { conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status: 'False' })) },
   });
+}
 
 export const replicaSets: readonly Scenario[] = [
   {
@@ -57,7 +76,10 @@ export const replicaSets: readonly Scenario[] = [
       await up(at, 2);
       const [pod] = at.pods;
       await at.delete('pods', pod?.metadata.name ?? '');
-      await at.until('a pod that terminates', () => count(at.find('replicasets', 'web'), 'terminatingReplicas') === 1);
+      await at.until(
+        'a pod that terminates',
+        () => count(at.find('replicasets', 'web'), 'terminatingReplicas') === 1,
+      );
       at.note('pods', at.pods.length);
       await settled(at, 'web', 2);
     },
@@ -71,7 +93,10 @@ export const replicaSets: readonly Scenario[] = [
       const [one] = at.pods;
       await mark(at, one, { mark: 'sick' });
       await unready(at, one);
-      await at.until('one that is not ready', () => count(at.find('replicasets', 'web'), 'readyReplicas') === 2);
+      await at.until(
+        'one that is not ready',
+        () => count(at.find('replicasets', 'web'), 'readyReplicas') === 2,
+      );
       await whoGoes(at, 2);
     },
   },
@@ -80,9 +105,15 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1'], { pods: 2 });
       await at.replicaSet('web', { replicas: 3 });
-      await at.until('two that are up', () => count(at.find('replicasets', 'web'), 'readyReplicas') === 2);
-      await at.until('one without a node', () => at.pods.find(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'));
-      for (const pod of at.pods) await mark(at, pod, { mark: pod.spec?.['nodeName'] === undefined ? 'unbound' : 'bound' });
+      await at.until(
+        'two that are up',
+        () => count(at.find('replicasets', 'web'), 'readyReplicas') === 2,
+      );
+      await at.until('one without a node', () =>
+        at.pods.find(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'),
+      );
+      for (const pod of at.pods)
+        await mark(at, pod, { mark: pod.spec?.['nodeName'] === undefined ? 'unbound' : 'bound' });
       await whoGoes(at, 2);
     },
   },
@@ -91,7 +122,10 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await up(at, 3, ['n1']);
       for (const [index, pod] of at.pods.entries())
-        await mark(at, pod, { mark: `cost ${index}`, 'controller.kubernetes.io/pod-deletion-cost': String([5, -1, 3][index]) });
+        await mark(at, pod, {
+          mark: `cost ${index}`,
+          'controller.kubernetes.io/pod-deletion-cost': String([5, -1, 3][index]),
+        });
       await whoGoes(at, 1);
     },
   },
@@ -100,8 +134,11 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.replicaSet('web', { replicas: 3 });
-      // Pods on a node are counted for a set that has a controller only, as those of a deployment have.
-      await at.patch('replicasets', 'web', { metadata: ownedBy(await map(at, 'owner'), { controller: true }) });
+      // Pods on a node are counted for a set that has a controller only, as those of a deployment
+      // have.
+      await at.patch('replicasets', 'web', {
+        metadata: ownedBy(await map(at, 'owner'), { controller: true }),
+      });
       await settled(at, 'web', 3);
       await at.cordon('n1');
       await at.nodes(['n2']);
@@ -141,7 +178,10 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await up(at, 1, ['n1']);
       await at.pod('lone', { labels: { app: 'web' } });
-      await at.until('two pods', () => [...at.scope.courses.values()].filter(({ what }) => what === 'pods').length === 2);
+      await at.until(
+        'two pods',
+        () => [...at.scope.courses.values()].filter(({ what }) => what === 'pods').length === 2,
+      );
       await at.until('one pod', () => at.pods.length === 1);
       await settled(at, 'web', 1);
     },
@@ -156,7 +196,9 @@ export const replicaSets: readonly Scenario[] = [
       await at.patch('pods', pod?.metadata.name ?? '', { metadata: { labels: { app: 'other' } } });
       await at.until('three pods', () => at.pods.length === 3);
       await settled(at, 'web', 2);
-      await at.until('the pod to be free', () => named(at, 'other').every(({ metadata }) => metadata.ownerReferences === undefined));
+      await at.until('the pod to be free', () =>
+        named(at, 'other').every(({ metadata }) => metadata.ownerReferences === undefined),
+      );
     },
   },
   {
@@ -165,7 +207,9 @@ export const replicaSets: readonly Scenario[] = [
       await up(at, 2, ['n1']);
       const before = at.pods.map(({ metadata }) => metadata.uid);
       await at.delete('replicasets', 'web', { propagationPolicy: 'Orphan' });
-      await at.until('the pods to be free', () => at.pods.every(({ metadata }) => metadata.ownerReferences === undefined));
+      await at.until('the pods to be free', () =>
+        at.pods.every(({ metadata }) => metadata.ownerReferences === undefined),
+      );
       await at.until('the set to go', () => at.all('replicasets').length === 0);
       await at.replicaSet('web', { replicas: 2 });
       await settled(at, 'web', 2);
@@ -180,7 +224,10 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.replicaSet('web', { replicas: 2, pod: { priorityClassName: at.name('late') } });
-      await at.until('the failure', () => condition(at.find('replicasets', 'web'), 'ReplicaFailure') === 'True FailedCreate');
+      await at.until(
+        'the failure',
+        () => condition(at.find('replicasets', 'web'), 'ReplicaFailure') === 'True FailedCreate',
+      );
       await at.api.post('/apis/scheduling.k8s.io/v1/priorityclasses', {
         apiVersion: 'scheduling.k8s.io/v1',
         kind: 'PriorityClass',
@@ -196,7 +243,10 @@ export const replicaSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.replicaSet('web', { replicas: 1, spec: { minReadySeconds: 2 } });
-      await at.until('a pod that is ready', () => count(at.find('replicasets', 'web'), 'readyReplicas') === 1);
+      await at.until(
+        'a pod that is ready',
+        () => count(at.find('replicasets', 'web'), 'readyReplicas') === 1,
+      );
       at.note('available at first', count(at.find('replicasets', 'web'), 'availableReplicas'));
       await settled(at, 'web', 1);
     },
@@ -208,7 +258,9 @@ export const replicaSets: readonly Scenario[] = [
       await at.replicaSet('web', { replicas: 1 });
       await settled(at, 'web', 1);
       const [pod] = at.pods;
-      await at.patchStatus('pods', pod?.metadata.name ?? '', { status: { phase: 'Failed', reason: 'Evicted' } });
+      await at.patchStatus('pods', pod?.metadata.name ?? '', {
+        status: { phase: 'Failed', reason: 'Evicted' },
+      });
       await at.until('a second pod', () => at.pods.length === 2);
       await settled(at, 'web', 1);
     },
@@ -219,7 +271,10 @@ export const replicaSets: readonly Scenario[] = [
       await up(at, 2, ['n1']);
       await at.delete('replicasets', 'web', { propagationPolicy: 'Foreground' });
       await at.until('the set to wait', () => at.all('replicasets').every(isGoing));
-      await at.until('nothing to be left', () => at.pods.length + at.all('replicasets').length === 0);
+      await at.until(
+        'nothing to be left',
+        () => at.pods.length + at.all('replicasets').length === 0,
+      );
     },
   },
 ];

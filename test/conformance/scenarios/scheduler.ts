@@ -2,54 +2,86 @@ import type { Place, WorkloadOptions } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, isUp, type Thing } from './thing.ts';
 
-const asking = (cpu: string): WorkloadOptions => ({
-  pod: { containers: [{ name: 'main', image: 'example.test/none:1', resources: { requests: { cpu } } }] },
-});
+function asking(cpu: string): WorkloadOptions {
+  return {
+    pod: {
+      containers: [
+        { name: 'main', image: 'example.test/none:1', resources: { requests: { cpu } } },
+      ],
+    },
+  };
+}
 
-const waits = (at: Place, name: string): Promise<Thing> =>
-  at.until(`${name} to be unschedulable`, () => {
+function waits(at: Place, name: string): Promise<Thing> {
+  return at.until(`${name} to be unschedulable`, () => {
     const pod = at.find('pods', name);
     return condition(pod, 'PodScheduled') === 'False Unschedulable' ? pod : undefined;
   });
+}
 
-const runs = (at: Place, name: string): Promise<unknown> =>
-  at.until(`${name} to run`, () => {
+function runs(at: Place, name: string): Promise<unknown> {
+  return at.until(`${name} to run`, () => {
     const pod = at.find('pods', name);
     return pod !== undefined && isUp(pod);
   });
+}
 
-const nodeOf = (at: Place, name: string): string => {
+function nodeOf(at: Place, name: string): string {
   const found = at.find('pods', name)?.spec?.['nodeName'];
   return typeof found === 'string' ? found.replace(`-${at.id}`, '') : 'none';
-};
+}
 
-const where = (at: Place): readonly string[] => at.pods.map(({ metadata }) => `${metadata.name} ${nodeOf(at, metadata.name)}`).toSorted();
+function where(at: Place): readonly string[] {
+  return at.pods.map(({ metadata }) => `${metadata.name} ${nodeOf(at, metadata.name)}`).toSorted();
+}
 
-const perNode = (at: Place): readonly number[] => {
+function perNode(at: Place): readonly number[] {
   const counts = new Map<unknown, number>();
-  for (const { spec } of at.pods) counts.set(spec?.['nodeName'], (counts.get(spec?.['nodeName']) ?? 0) + 1);
+  for (const { spec } of at.pods)
+    counts.set(spec?.['nodeName'], (counts.get(spec?.['nodeName']) ?? 0) + 1);
   return [...counts.values()].toSorted((one, other) => one - other);
-};
+}
 
-const inZone = (zone: string): { readonly labels: Readonly<Record<string, string>> } => ({ labels: { zone } });
+function inZone(zone: string): { readonly labels: Readonly<Record<string, string>> } {
+  return { labels: { zone } };
+}
 
-const affinity = (kind: 'podAffinity' | 'podAntiAffinity', app: string, topologyKey = 'kubernetes.io/hostname'): object => ({
-  [kind]: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector: { matchLabels: { app } } }] },
-});
+function affinity(
+  kind: 'podAffinity' | 'podAntiAffinity',
+  app: string,
+  topologyKey = 'kubernetes.io/hostname',
+): object {
+  return {
+    [kind]: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey, labelSelector: { matchLabels: { app } } },
+      ],
+    },
+  };
+}
 
-const nodeAffinity = (...matchExpressions: readonly object[]): object => ({
-  nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
-});
+function nodeAffinity(...matchExpressions: readonly object[]): object {
+  return {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
+    },
+  };
+}
 
-const spread = (topologyKey: string, app: string): object => ({
-  maxSkew: 1,
-  topologyKey,
-  whenUnsatisfiable: 'DoNotSchedule',
-  labelSelector: { matchLabels: { app } },
-});
+function spread(topologyKey: string, app: string): object {
+  return {
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'DoNotSchedule',
+    labelSelector: { matchLabels: { app } },
+  };
+}
 
-/** A class of priority. The API server admits pods of it when its own watch has told of it: a dry run shows when that is. */
-const priority = async (at: Place, name: string, value: number, more: object = {}): Promise<void> => {
+/**
+ * A class of priority. The API server admits pods of it when its own watch has told of it: a dry
+ * run shows when that is.
+ */
+async function priority(at: Place, name: string, value: number, more: object = {}): Promise<void> {
   const metadata = { name: at.name(name) };
   await at.api.post('/apis/scheduling.k8s.io/v1/priorityclasses', {
     apiVersion: 'scheduling.k8s.io/v1',
@@ -59,13 +91,18 @@ const priority = async (at: Place, name: string, value: number, more: object = {
     ...more,
   });
   const containers = [{ name: 'main', image: 'example.test/none:1' }];
-  const probe = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'probe' }, spec: { containers, priorityClassName: metadata.name } };
+  const probe = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'probe' },
+    spec: { containers, priorityClassName: metadata.name },
+  };
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const { status } = await at.api.call('POST', `${at.path('pods')}?dryRun=All`, probe);
     if (status === 201) return;
   }
   throw new Error(`no pod of ${metadata.name} is admitted`);
-};
+}
 
 export const scheduler: readonly Scenario[] = [
   {
@@ -123,7 +160,8 @@ export const scheduler: readonly Scenario[] = [
         ['greater', { key: 'size', operator: 'Gt', values: ['3'] }],
         ['less', { key: 'size', operator: 'Lt', values: ['3'] }],
       ];
-      for (const [name, term] of terms) await at.pod(name, { pod: { affinity: nodeAffinity(term) } });
+      for (const [name, term] of terms)
+        await at.pod(name, { pod: { affinity: nodeAffinity(term) } });
       await at.up(terms.length);
       at.note('where', where(at));
     },
@@ -134,7 +172,9 @@ export const scheduler: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.taint('n1', { key: 'away', effect: 'NoSchedule' });
-      await at.until('the taint', () => JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('away'));
+      await at.until('the taint', () =>
+        JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('away'),
+      );
       await at.pod('tolerant', { pod: { tolerations: [{ key: 'away', operator: 'Exists' }] } });
       await runs(at, 'tolerant');
       await at.pod('other');
@@ -152,14 +192,18 @@ export const scheduler: readonly Scenario[] = [
         'the taint',
         () =>
           JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('unschedulable:') ||
-          JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes('node.kubernetes.io/unschedulable'),
+          JSON.stringify(at.find('nodes', at.name('n1'))?.spec).includes(
+            'node.kubernetes.io/unschedulable',
+          ),
       );
       await at.replicaSet('web', { replicas: 3 });
       await at.up(3);
       at.note('per node', perNode(at));
       await at.cordon('n2');
       await at.until('the other taint', () =>
-        JSON.stringify(at.find('nodes', at.name('n2'))?.spec).includes('node.kubernetes.io/unschedulable'),
+        JSON.stringify(at.find('nodes', at.name('n2'))?.spec).includes(
+          'node.kubernetes.io/unschedulable',
+        ),
       );
       await at.pod('late');
       await waits(at, 'late');
@@ -171,8 +215,13 @@ export const scheduler: readonly Scenario[] = [
     name: 'pods that keep away from each other: one a node, the rest waits',
     run: async at => {
       await at.nodes(['n1', 'n2']);
-      await at.replicaSet('web', { replicas: 3, pod: { affinity: affinity('podAntiAffinity', 'web') } });
-      await at.until('one that waits', () => at.pods.some(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'));
+      await at.replicaSet('web', {
+        replicas: 3,
+        pod: { affinity: affinity('podAntiAffinity', 'web') },
+      });
+      await at.until('one that waits', () =>
+        at.pods.some(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'),
+      );
       await at.until('two that run', () => at.pods.filter(isUp).length === 2);
       at.note('per node', perNode(at));
     },
@@ -203,7 +252,10 @@ export const scheduler: readonly Scenario[] = [
     name: 'the first of a company goes anywhere, the others follow it',
     run: async at => {
       await at.nodes(['n1', 'n2', 'n3']);
-      await at.replicaSet('web', { replicas: 3, pod: { affinity: affinity('podAffinity', 'web') } });
+      await at.replicaSet('web', {
+        replicas: 3,
+        pod: { affinity: affinity('podAffinity', 'web') },
+      });
       await at.up(3);
       at.note('per node', perNode(at));
     },
@@ -213,7 +265,10 @@ export const scheduler: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1'], inZone('a'));
       await at.nodes(['n2'], inZone('b'));
-      await at.replicaSet('web', { replicas: 5, pod: { topologySpreadConstraints: [spread('zone', 'web')] } });
+      await at.replicaSet('web', {
+        replicas: 5,
+        pod: { topologySpreadConstraints: [spread('zone', 'web')] },
+      });
       await at.up(5);
       at.note('per node', perNode(at));
     },
@@ -223,9 +278,14 @@ export const scheduler: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1'], { ...inZone('a'), pods: 1 });
       await at.nodes(['n2'], inZone('b'));
-      await at.replicaSet('web', { replicas: 4, pod: { topologySpreadConstraints: [spread('zone', 'web')] } });
+      await at.replicaSet('web', {
+        replicas: 4,
+        pod: { topologySpreadConstraints: [spread('zone', 'web')] },
+      });
       await at.until('three that run', () => at.pods.filter(isUp).length === 3);
-      await at.until('one that waits', () => at.pods.some(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'));
+      await at.until('one that waits', () =>
+        at.pods.some(pod => condition(pod, 'PodScheduled') === 'False Unschedulable'),
+      );
       at.note('per node', perNode(at));
     },
   },
@@ -261,7 +321,10 @@ export const scheduler: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       await at.pod('gated', { pod: { schedulingGates: [{ name: 'example.test/wait' }] } });
-      await at.until('the condition', () => condition(at.find('pods', 'gated'), 'PodScheduled') === 'False SchedulingGated');
+      await at.until(
+        'the condition',
+        () => condition(at.find('pods', 'gated'), 'PodScheduled') === 'False SchedulingGated',
+      );
       await at.patch('pods', 'gated', { spec: { schedulingGates: [] } });
       await runs(at, 'gated');
     },

@@ -31,25 +31,42 @@ export type Sides = {
   stop(): Promise<void>;
 };
 
-/** Kwok's pace, as stages/pods.yaml of the control plane has it; kwok's pods do not say that they have ended before they are gone. */
+/**
+ * Kwok's pace, as stages/pods.yaml of the control plane has it; kwok's pods do not say that they
+ * have ended before they are gone.
+ */
 const pace: Pace = { startMs: 500, stopMs: 1000, spread: 0, saysEnd: 'none' };
 
-/** Nodes are looked at more often than usual, and lost as late: kwok renews every 10 s, and was 13 s late where the machine had other work. */
+/**
+ * Nodes are looked at more often than usual, and lost as late: kwok renews every 10 s, and was 13 s
+ * late where the machine had other work.
+ */
 const nodeHealth = { periodMs: 500, graceMs: 50_000 };
-export const flags = { 'kube-controller-manager': ['--node-monitor-period=500ms', '--node-monitor-grace-period=50s'] };
+export const flags = {
+  'kube-controller-manager': ['--node-monitor-period=500ms', '--node-monitor-grace-period=50s'],
+};
 
 /** The nodes that kwok plays the kubelet of. */
-const isAlive = ({ metadata }: Stored): boolean => metadata.annotations?.['kwok.x-k8s.io/node'] === 'fake';
+function isAlive({ metadata }: Stored): boolean {
+  return metadata.annotations?.['kwok.x-k8s.io/node'] === 'fake';
+}
 
-export const openSide = async (access: Access): Promise<Side> => {
+export async function openSide(access: Access): Promise<Side> {
   const side = { api: apiFor(access), recorder: new Recorder() };
   await side.recorder.start(side.api);
   return side;
-};
+}
 
-const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Promise<void> }> => {
+async function startEmbedded(real: ControlPlane): Promise<Side & { close(): Promise<void> }> {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
-  const runtime = new ClusterRuntime({ registry: cluster.registry, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
+  const runtime = new ClusterRuntime({
+    registry: cluster.registry,
+    clock: systemClock,
+    pace,
+    nodeHealth,
+    isAlive,
+    record: 'events',
+  });
   runtime.start();
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
   const token = 'scenarios';
@@ -63,18 +80,27 @@ const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Prom
     await serving.close();
   };
   return { ...side, close };
-};
+}
 
 /** Nothing has happened for so long that nothing seems to be under way any more. */
 const quietMs = 300;
-/** A scheduler writes its events one after the other, for all scenarios together: 4.3 s late on an idle machine, 30 s on one with four times its work. */
+/**
+ * A scheduler writes its events one after the other, for all scenarios together: 4.3 s late on an
+ * idle machine, 30 s on one with four times its work.
+ */
 const patienceMs = 120_000;
 
-/** Whatever is still under way comes to an end: both sides are looked at whenever they are quiet, until they agree or time is up. */
-const agree = async (places: readonly [Place, Place], leaving: Leaving): Promise<void> => {
+/**
+ * Whatever is still under way comes to an end: both sides are looked at whenever they are quiet,
+ * until they agree or time is up.
+ */
+async function agree(places: readonly [Place, Place], leaving: Leaving): Promise<void> {
   const [real, embedded] = places;
   const until = performance.now() + patienceMs;
-  const told = (): readonly [Account, Account] => [accountOf(real, leaving), accountOf(embedded, leaving)];
+  const told = (): readonly [Account, Account] => [
+    accountOf(real, leaving),
+    accountOf(embedded, leaving),
+  ];
   for (;;) {
     const quiet = places.every(({ scope }) => performance.now() - scope.lastMs > quietMs);
     const late = performance.now() > until;
@@ -86,18 +112,24 @@ const agree = async (places: readonly [Place, Place], leaving: Leaving): Promise
     }
     await sleep(50);
   }
-};
+}
 
 /** Starts what is compared with the real control plane; its certificates may be borrowed. */
 type StartOther = (real: ControlPlane) => Promise<Side & { close(): Promise<void> }>;
 
-/** The real control plane with all its controllers, and the embedded one: with its own controllers, unless `startOther` gives it others. */
-export const startSides = async (startOther: StartOther = startEmbedded): Promise<Sides | LeftOut> => {
+/**
+ * The real control plane with all its controllers, and the embedded one: with its own controllers,
+ * unless `startOther` gives it others.
+ */
+export async function startSides(startOther: StartOther = startEmbedded): Promise<Sides | LeftOut> {
   const plane = await startControlPlane({ flags });
   if (plane.kind === 'left-out') return plane;
   if (plane.external) {
     await plane.stop();
-    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has a kubelet of its own, at its own pace' };
+    return {
+      kind: 'left-out',
+      why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has a kubelet of its own, at its own pace',
+    };
   }
   const real = await openSide(plane.accessOf('admin'));
   const embedded = await startOther(plane);
@@ -111,7 +143,10 @@ export const startSides = async (startOther: StartOther = startEmbedded): Promis
   return {
     kind: 'started',
     run: async (one, id, more = {}) => {
-      await agree(await Promise.all([play(real, one, id), play(embedded, one, id)]), leavingBoth(one.leaving ?? {}, more));
+      await agree(
+        await Promise.all([play(real, one, id), play(embedded, one, id)]),
+        leavingBoth(one.leaving ?? {}, more),
+      );
     },
     stop: async () => {
       for (const { api, recorder } of [real, embedded]) {
@@ -122,4 +157,4 @@ export const startSides = async (startOther: StartOther = startEmbedded): Promis
       await plane.stop();
     },
   };
-};
+}

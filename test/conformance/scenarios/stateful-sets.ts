@@ -2,49 +2,71 @@ import type { Place, WorkloadOptions } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { count, isCurrent, isGoing, isUp, type Thing } from './thing.ts';
 
-const settled = (at: Place, replicas: number): Promise<Thing> =>
-  at.until(`${replicas} replicas`, () => {
+function settled(at: Place, replicas: number): Promise<Thing> {
+  return at.until(`${replicas} replicas`, () => {
     const set = at.find('statefulsets', 'db');
-    const isFull = ['replicas', 'readyReplicas', 'availableReplicas'].every(field => count(set, field) === replicas);
+    const isFull = ['replicas', 'readyReplicas', 'availableReplicas'].every(
+      field => count(set, field) === replicas,
+    );
     // The set and its pods are told by different watches.
     const pods = at.pods.filter(({ metadata }) => /^db-\d+$/.test(metadata.name));
-    return isCurrent(set) && isFull && pods.length === replicas && pods.every(isUp) ? set : undefined;
+    return isCurrent(set) && isFull && pods.length === replicas && pods.every(isUp)
+      ? set
+      : undefined;
   });
+}
 
 /** All of the newest template. */
-const rolled = (at: Place, replicas: number): Promise<unknown> =>
-  at.until('a rollout', () => {
+function rolled(at: Place, replicas: number): Promise<unknown> {
+  return at.until('a rollout', () => {
     const set = at.find('statefulsets', 'db');
-    const isDone = set?.status?.['currentRevision'] === set?.status?.['updateRevision'] && count(set, 'updatedReplicas') === replicas;
-    return isDone && isCurrent(set) && at.pods.length === replicas && at.pods.every(isUp) && at.pods.every(pod => imageOf(pod) === second);
+    const isDone =
+      set?.status?.['currentRevision'] === set?.status?.['updateRevision'] &&
+      count(set, 'updatedReplicas') === replicas;
+    return (
+      isDone &&
+      isCurrent(set) &&
+      at.pods.length === replicas &&
+      at.pods.every(isUp) &&
+      at.pods.every(pod => imageOf(pod) === second)
+    );
   });
+}
 
-const up = async (at: Place, options: WorkloadOptions): Promise<void> => {
+async function up(at: Place, options: WorkloadOptions): Promise<void> {
   await at.nodes(['n1', 'n2']);
   await at.statefulSet('db', options);
   await settled(at, options.replicas ?? 1);
-};
+}
 
 const second = 'example.test/none:2';
 
-const imageOf = (pod: Thing | undefined): string => {
+function imageOf(pod: Thing | undefined): string {
   const [container] = (pod?.spec?.['containers'] ?? []) as readonly { readonly image: string }[];
   return container?.image ?? '';
-};
+}
 
-const images = (at: Place): readonly string[] => at.pods.map(pod => `${pod.metadata.name} ${imageOf(pod)}`).toSorted();
+function images(at: Place): readonly string[] {
+  return at.pods.map(pod => `${pod.metadata.name} ${imageOf(pod)}`).toSorted();
+}
 
 /** In which order pods of one name or another came, and in which they went. */
-const order = (at: Place): void => {
-  const names = [...at.scope.courses.values()].filter(({ what }) => what === 'pods').map(({ states }) => states[0]?.metadata.name);
+function order(at: Place): void {
+  const names = [...at.scope.courses.values()]
+    .filter(({ what }) => what === 'pods')
+    .map(({ states }) => states[0]?.metadata.name);
   at.note('in the order of their coming', names);
-};
+}
 
 const parallel = { podManagementPolicy: 'Parallel' };
 
 const claimTemplate = {
   metadata: { name: 'data' },
-  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'none' },
+  spec: {
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: '1Gi' } },
+    storageClassName: 'none',
+  },
 };
 
 export const statefulSets: readonly Scenario[] = [
@@ -88,15 +110,23 @@ export const statefulSets: readonly Scenario[] = [
       await at.delete('pods', 'db-0');
       await at.gone(before?.metadata.uid ?? '');
       await settled(at, 3);
-      at.note('pods in all', [...at.scope.courses.values()].filter(({ what }) => what === 'pods').length);
+      at.note(
+        'pods in all',
+        [...at.scope.courses.values()].filter(({ what }) => what === 'pods').length,
+      );
     },
   },
   {
     name: 'the next pod waits for one that does not become ready',
     run: async at => {
       await at.nodes(['n1']);
-      await at.statefulSet('db', { replicas: 3, annotations: { 'drydock.test/never-ready': 'true' } });
-      await at.until('a pod with a node', () => at.pods.some(pod => pod.spec?.['nodeName'] !== undefined));
+      await at.statefulSet('db', {
+        replicas: 3,
+        annotations: { 'drydock.test/never-ready': 'true' },
+      });
+      await at.until('a pod with a node', () =>
+        at.pods.some(pod => pod.spec?.['nodeName'] !== undefined),
+      );
       await at.until('the status', () => count(at.find('statefulsets', 'db'), 'replicas') === 1);
       at.note('pods', at.pods.length);
     },
@@ -143,7 +173,9 @@ export const statefulSets: readonly Scenario[] = [
       await at.gone(before?.metadata.uid ?? '');
       await settled(at, 3);
       at.note('after one came again', images(at));
-      await at.patch('statefulsets', 'db', { spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
+      await at.patch('statefulsets', 'db', {
+        spec: { updateStrategy: { rollingUpdate: { partition: 0 } } },
+      });
       await rolled(at, 3);
     },
   },
@@ -225,8 +257,14 @@ export const statefulSets: readonly Scenario[] = [
     name: 'claims are made for each pod and stay when it goes',
     run: async at => {
       await at.nodes(['n1']);
-      await at.statefulSet('db', { replicas: 2, spec: { ...parallel, volumeClaimTemplates: [claimTemplate] } });
-      await at.until('two pods with claims', () => at.pods.length === 2 && at.all('claims').length === 2);
+      await at.statefulSet('db', {
+        replicas: 2,
+        spec: { ...parallel, volumeClaimTemplates: [claimTemplate] },
+      });
+      await at.until(
+        'two pods with claims',
+        () => at.pods.length === 2 && at.all('claims').length === 2,
+      );
       await at.until('the status', () => count(at.find('statefulsets', 'db'), 'replicas') === 2);
       await at.scale('statefulsets', 'db', 1);
       await at.until('one pod', () => at.pods.length === 1);
@@ -241,7 +279,13 @@ export const statefulSets: readonly Scenario[] = [
     },
     // Nothing binds the claims, and the embedded scheduler does not wait for that.
     leaving: {
-      events: ['FailedScheduling', 'FailedBinding', 'WaitForFirstConsumer', 'ProvisioningFailed', 'Scheduled'],
+      events: [
+        'FailedScheduling',
+        'FailedBinding',
+        'WaitForFirstConsumer',
+        'ProvisioningFailed',
+        'Scheduled',
+      ],
       final: ['pods', 'claims', 'statefulsets'],
       courses: ['pods'],
     },
@@ -251,13 +295,28 @@ export const statefulSets: readonly Scenario[] = [
     run: async at => {
       await at.nodes(['n1']);
       const persistentVolumeClaimRetentionPolicy = { whenDeleted: 'Delete', whenScaled: 'Retain' };
-      await at.statefulSet('db', { replicas: 1, spec: { persistentVolumeClaimRetentionPolicy, volumeClaimTemplates: [claimTemplate] } });
-      await at.until('a claim with an owner', () => at.all('claims')[0]?.metadata.ownerReferences?.[0]?.kind === 'StatefulSet');
+      await at.statefulSet('db', {
+        replicas: 1,
+        spec: { persistentVolumeClaimRetentionPolicy, volumeClaimTemplates: [claimTemplate] },
+      });
+      await at.until(
+        'a claim with an owner',
+        () => at.all('claims')[0]?.metadata.ownerReferences?.[0]?.kind === 'StatefulSet',
+      );
       await at.delete('statefulsets', 'db', { propagationPolicy: 'Background' });
-      await at.until('nothing to be left', () => at.all('claims').length + at.pods.length + at.all('statefulsets').length === 0);
+      await at.until(
+        'nothing to be left',
+        () => at.all('claims').length + at.pods.length + at.all('statefulsets').length === 0,
+      );
     },
     leaving: {
-      events: ['FailedScheduling', 'FailedBinding', 'WaitForFirstConsumer', 'ProvisioningFailed', 'Scheduled'],
+      events: [
+        'FailedScheduling',
+        'FailedBinding',
+        'WaitForFirstConsumer',
+        'ProvisioningFailed',
+        'Scheduled',
+      ],
       courses: ['pods', 'statefulsets'],
     },
   },
@@ -267,7 +326,10 @@ export const statefulSets: readonly Scenario[] = [
       await up(at, { replicas: 2 });
       await at.delete('statefulsets', 'db', { propagationPolicy: 'Foreground' });
       await at.until('the set to wait', () => at.all('statefulsets').every(isGoing));
-      await at.until('nothing to be left', () => at.pods.length + at.all('statefulsets').length === 0);
+      await at.until(
+        'nothing to be left',
+        () => at.pods.length + at.all('statefulsets').length === 0,
+      );
     },
   },
 ];

@@ -16,7 +16,10 @@ const maker = `
 `;
 
 test('what several test files need at the same time is made once, and the others wait for it', async () => {
-  const make = () => run(process.execPath, ['--input-type=module-typescript', '--eval', maker], { environment: { XDG_CACHE_HOME: home } });
+  const make = () =>
+    run(process.execPath, ['--input-type=module-typescript', '--eval', maker], {
+      environment: { XDG_CACHE_HOME: home },
+    });
   const made = await Promise.all([make(), make(), make()]);
   const folder = join(home, 'drydock', 'program', 'abc');
   assert.deepEqual(

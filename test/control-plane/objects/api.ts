@@ -14,11 +14,23 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Reply = { readonly status: number; readonly body: unknown };
 type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T };
 
-/** A plain client for tests: it never retries and never hides an answer, so that what a test sees is what the server said. */
+/**
+ * A plain client for tests: it never retries and never hides an answer, so that what a test sees is
+ * what the server said.
+ */
 export interface Api {
   /** The server's answer, whatever its status. */
-  call(method: Method, path: string, body?: unknown, contentType?: string, accept?: string): Promise<Reply>;
-  /** The body of a 2xx answer; anything else is an exception that says what was asked and what came back. */
+  call(
+    method: Method,
+    path: string,
+    body?: unknown,
+    contentType?: string,
+    accept?: string,
+  ): Promise<Reply>;
+  /**
+   * The body of a 2xx answer; anything else is an exception that says what was asked and what came
+   * back.
+   */
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body: unknown): Promise<T>;
   put<T>(path: string, body: unknown): Promise<T>;
@@ -26,57 +38,91 @@ export interface Api {
   patch<T>(path: string, body: unknown): Promise<T>;
   /** Not found counts as deleted. */
   delete(path: string, body?: unknown): Promise<void>;
-  /** Follows a path that already carries its query; resolves when the signal is aborted, rejects when the server ends the watch. */
-  watch<T>(path: string, resourceVersion: string, seen: (event: WatchEvent<T>) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Follows a path that already carries its query; resolves when the signal is aborted, rejects
+   * when the server ends the watch.
+   */
+  watch<T>(
+    path: string,
+    resourceVersion: string,
+    seen: (event: WatchEvent<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Closes the sockets. */
   close(): void;
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 500);
+function text(value: unknown): string {
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 500);
+}
 
-const parse = (body: string, type: string | undefined): unknown => (type?.includes('json') === true ? (JSON.parse(body) as unknown) : body);
+function parse(body: string, type: string | undefined): unknown {
+  return type?.includes('json') === true ? (JSON.parse(body) as unknown) : body;
+}
 
-const optionsFor = (access: Access, agent: Agent): RequestOptions => ({
-  agent,
-  ...(access.ca === undefined ? {} : { ca: access.ca }),
-  ...(access.insecure === true ? { rejectUnauthorized: false } : {}),
-  ...(access.certificate === undefined ? {} : { cert: access.certificate }),
-  ...(access.key === undefined ? {} : { key: access.key }),
-});
+function optionsFor(access: Access, agent: Agent): RequestOptions {
+  return {
+    agent,
+    ...(access.ca === undefined ? {} : { ca: access.ca }),
+    ...(access.insecure === true ? { rejectUnauthorized: false } : {}),
+    ...(access.certificate === undefined ? {} : { cert: access.certificate }),
+    ...(access.key === undefined ? {} : { key: access.key }),
+  };
+}
 
 /** The lines of a watch, each a complete event, however the stream is cut. */
-const lines = (tell: (line: string) => void): ((chunk: string) => void) => {
+function lines(tell: (line: string) => void): (chunk: string) => void {
   let rest = '';
   return chunk => {
     const parts = (rest + chunk).split('\n');
     rest = parts.pop() ?? '';
     for (const line of parts) if (line !== '') tell(line);
   };
-};
+}
 
 /** A connection of an earlier request. */
 class Stale extends Error {}
 
-/** The server has closed it while it was idle: nobody has heard the request, and it may be sent once more. */
-const isReset = (error: unknown): boolean =>
-  error instanceof Stale && ['ECONNRESET', 'EPIPE'].includes(String((error.cause as NodeJS.ErrnoException).code));
+/**
+ * The server has closed it while it was idle: nobody has heard the request, and it may be sent once
+ * more.
+ */
+function isReset(error: unknown): boolean {
+  return (
+    error instanceof Stale &&
+    ['ECONNRESET', 'EPIPE'].includes(String((error.cause as NodeJS.ErrnoException).code))
+  );
+}
 
-/** A client for one user. `sockets` bounds the requests that are under way at the same time; watches do not count. */
-export const apiFor = (access: Access, sockets = 32): Api => {
+/**
+ * A client for one user. `sockets` bounds the requests that are under way at the same time; watches
+ * do not count.
+ */
+export function apiFor(access: Access, sockets = 32): Api {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   const watchers = new Agent({ keepAlive: false });
-  const headers = (extra: Readonly<Record<string, string | number>>): Record<string, string | number> => ({
+  const headers = (
+    extra: Readonly<Record<string, string | number>>,
+  ): Record<string, string | number> => ({
     accept: 'application/json',
     'user-agent': 'drydock-test',
     ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
     ...extra,
   });
 
-  const callOnce: Api['call'] = (method, path, body, contentType = 'application/json', accept = 'application/json') => {
+  const callOnce: Api['call'] = (
+    method,
+    path,
+    body,
+    contentType = 'application/json',
+    accept = 'application/json',
+  ) => {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const extra =
-      payload === undefined ? { accept } : { accept, 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
+      payload === undefined
+        ? { accept }
+        : { accept, 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
     const asked = request(
       new URL(access.server + path),
       { ...optionsFor(access, agent), method, headers: headers(extra), timeout: 60_000 },
@@ -85,11 +131,18 @@ export const apiFor = (access: Access, sockets = 32): Api => {
         answer.setEncoding('utf8');
         answer.on('data', (chunk: string) => (received += chunk));
         answer.once('error', reject);
-        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: parse(received, answer.headers['content-type']) }));
+        answer.once('end', () =>
+          resolve({
+            status: answer.statusCode ?? 0,
+            body: parse(received, answer.headers['content-type']),
+          }),
+        );
       },
     );
     asked.once('timeout', () => asked.destroy(new Error(`${method} ${path}: no answer in 60 s`)));
-    asked.once('error', error => reject(asked.reusedSocket ? new Stale('the connection was closed', { cause: error }) : error));
+    asked.once('error', error =>
+      reject(asked.reusedSocket ? new Stale('the connection was closed', { cause: error }) : error),
+    );
     asked.end(payload);
     return promise;
   };
@@ -103,29 +156,47 @@ export const apiFor = (access: Access, sockets = 32): Api => {
     }
   };
 
-  const expect = async (method: Method, path: string, body?: unknown, contentType?: string): Promise<unknown> => {
+  const expect = async (
+    method: Method,
+    path: string,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<unknown> => {
     const reply = await call(method, path, body, contentType);
-    if (reply.status < 200 || reply.status > 299) throw new Error(`${method} ${path}: ${reply.status} ${text(reply.body)}`);
+    if (reply.status < 200 || reply.status > 299)
+      throw new Error(`${method} ${path}: ${reply.status} ${text(reply.body)}`);
     return reply.body;
   };
 
-  const watch: Api['watch'] = <T>(path: string, resourceVersion: string, seen: (event: WatchEvent<T>) => void, signal: AbortSignal) => {
+  const watch: Api['watch'] = <T>(
+    path: string,
+    resourceVersion: string,
+    seen: (event: WatchEvent<T>) => void,
+    signal: AbortSignal,
+  ) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const query = `watch=true&timeoutSeconds=3600&resourceVersion=${resourceVersion}`;
     const url = new URL(`${access.server}${path}${path.includes('?') ? '&' : '?'}${query}`);
-    const fail = (why: string): void => (signal.aborted ? resolve() : reject(new Error(`watch of ${path}: ${why}`)));
+    const fail = (why: string): void =>
+      signal.aborted ? resolve() : reject(new Error(`watch of ${path}: ${why}`));
     const tell = lines(line => {
-      const event = JSON.parse(line) as WatchEvent<T> | { readonly type: 'ERROR'; readonly object: unknown };
+      const event = JSON.parse(line) as
+        | WatchEvent<T>
+        | { readonly type: 'ERROR'; readonly object: unknown };
       if (event.type === 'ERROR') fail(text(event.object));
       else seen(event);
     });
-    const asked = request(url, { ...optionsFor(access, watchers), headers: headers({}), signal }, answer => {
-      if (answer.statusCode !== 200) fail(`status ${String(answer.statusCode)}`);
-      answer.setEncoding('utf8');
-      answer.on('data', tell);
-      answer.once('error', error => fail(error.message));
-      answer.once('end', () => fail('ended'));
-    });
+    const asked = request(
+      url,
+      { ...optionsFor(access, watchers), headers: headers({}), signal },
+      answer => {
+        if (answer.statusCode !== 200) fail(`status ${String(answer.statusCode)}`);
+        answer.setEncoding('utf8');
+        answer.on('data', tell);
+        answer.once('error', error => fail(error.message));
+        answer.once('end', () => fail('ended'));
+      },
+    );
     asked.once('error', error => fail(error.message));
     asked.end();
     return promise;
@@ -137,22 +208,25 @@ export const apiFor = (access: Access, sockets = 32): Api => {
     get: async <T>(path: string) => (await expect('GET', path)) as T,
     post: async <T>(path: string, body: unknown) => (await expect('POST', path, body)) as T,
     put: async <T>(path: string, body: unknown) => (await expect('PUT', path, body)) as T,
-    patch: async <T>(path: string, body: unknown) => (await expect('PATCH', path, body, 'application/merge-patch+json')) as T,
+    patch: async <T>(path: string, body: unknown) =>
+      (await expect('PATCH', path, body, 'application/merge-patch+json')) as T,
     delete: async (path, body) => {
       const reply = await call('DELETE', path, body);
-      if (reply.status > 299 && reply.status !== 404) throw new Error(`DELETE ${path}: ${reply.status} ${text(reply.body)}`);
+      if (reply.status > 299 && reply.status !== 404)
+        throw new Error(`DELETE ${path}: ${reply.status} ${text(reply.body)}`);
     },
     close: () => {
       agent.destroy();
       watchers.destroy();
     },
   };
-};
+}
 
 /** Clients for the users of one cluster, closed together. */
-export const clientsFor = (
-  accessOf: (user: string) => Access,
-): { readonly apiOf: (user: string, sockets?: number) => Api; readonly close: () => void } => {
+export function clientsFor(accessOf: (user: string) => Access): {
+  readonly apiOf: (user: string, sockets?: number) => Api;
+  readonly close: () => void;
+} {
   const clients: Api[] = [];
   return {
     apiOf: (user, sockets) => {
@@ -164,4 +238,4 @@ export const clientsFor = (
       for (const client of clients) client.close();
     },
   };
-};
+}

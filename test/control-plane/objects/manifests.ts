@@ -16,7 +16,11 @@ export type Manifest = Readonly<Record<string, unknown>> & {
 export type NodeOptions = {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+  readonly taints?: readonly {
+    readonly key: string;
+    readonly value?: string;
+    readonly effect: string;
+  }[];
   readonly unschedulable?: boolean;
   /** How many pods fit; 250 unless told otherwise. */
   readonly pods?: number;
@@ -30,7 +34,10 @@ export type PodOptions = {
   readonly namespace?: string;
   /** Labels of the pods beside `app: NAME`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Annotations of the pods: the `drydock.test/…` ones of stages/pods.yaml change how long they take. */
+  /**
+   * Annotations of the pods: the `drydock.test/…` ones of stages/pods.yaml change how long they
+   * take.
+   */
   readonly annotations?: Readonly<Record<string, string>>;
   /** The pods may run on these nodes only; anywhere when left out. */
   readonly onNodes?: readonly string[];
@@ -43,121 +50,169 @@ export type PodOptions = {
 
 export type WorkloadOptions = PodOptions & { readonly replicas?: number };
 
-const resources = (pods: number): object => ({ cpu: '1000', memory: '1000Gi', pods: String(pods) });
+function resources(pods: number): object {
+  return { cpu: '1000', memory: '1000Gi', pods: String(pods) };
+}
 
-const bootInto = (name: string, kernelVersion: string): object => ({
-  architecture: 'amd64',
-  bootID: `${name}-first`,
-  containerRuntimeVersion: 'test',
-  kernelVersion,
-  kubeletVersion: 'test',
-  operatingSystem: 'linux',
-});
+function bootInto(name: string, kernelVersion: string): object {
+  return {
+    architecture: 'amd64',
+    bootID: `${name}-first`,
+    containerRuntimeVersion: 'test',
+    kernelVersion,
+    kubeletVersion: 'test',
+    operatingSystem: 'linux',
+  };
+}
 
 /** A node whose kubelet is played by kwok. */
-export const node = (name: string, options: NodeOptions = {}): Manifest => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: {
-    name,
-    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...options.labels },
-    annotations: { ...(options.kubelet === false ? {} : { 'kwok.x-k8s.io/node': 'fake' }), ...options.annotations },
-  },
-  spec: {
-    ...(options.taints === undefined ? {} : { taints: options.taints }),
-    ...(options.unschedulable === true ? { unschedulable: true } : {}),
-  },
-  status: {
-    capacity: resources(options.pods ?? 250),
-    allocatable: resources(options.pods ?? 250),
-    ...(options.kernel === undefined ? {} : { nodeInfo: bootInto(name, options.kernel) }),
-  },
-});
-
-export const namespace = (name: string): Manifest => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-
-const affinity = (nodes: readonly string[]): object => ({
-  nodeAffinity: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: nodes }] }],
+export function node(name: string, options: NodeOptions = {}): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...options.labels },
+      annotations: {
+        ...(options.kubelet === false ? {} : { 'kwok.x-k8s.io/node': 'fake' }),
+        ...options.annotations,
+      },
     },
-  },
-});
-
-const podSpec = (options: PodOptions): object => ({
-  containers: [
-    {
-      name: 'main',
-      image: 'example.test/none:1',
-      ...(options.localData === true ? { volumeMounts: [{ name: 'data', mountPath: '/data' }] } : {}),
+    spec: {
+      ...(options.taints === undefined ? {} : { taints: options.taints }),
+      ...(options.unschedulable === true ? { unschedulable: true } : {}),
     },
-  ],
-  ...(options.localData === true ? { volumes: [{ name: 'data', emptyDir: {} }] } : {}),
-  ...(options.onNodes === undefined ? {} : { affinity: affinity(options.onNodes) }),
-  ...(options.priorityClassName === undefined ? {} : { priorityClassName: options.priorityClassName }),
-  ...options.spec,
-});
+    status: {
+      capacity: resources(options.pods ?? 250),
+      allocatable: resources(options.pods ?? 250),
+      ...(options.kernel === undefined ? {} : { nodeInfo: bootInto(name, options.kernel) }),
+    },
+  };
+}
 
-const meta = (name: string, options: PodOptions): Manifest['metadata'] => ({ name, namespace: options.namespace ?? 'default' });
+export function namespace(name: string): Manifest {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+}
 
-const template = (name: string, options: PodOptions): object => ({
-  metadata: { labels: { app: name, ...options.labels }, annotations: options.annotations ?? {} },
-  spec: podSpec(options),
-});
+function affinity(nodes: readonly string[]): object {
+  return {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: nodes }] },
+        ],
+      },
+    },
+  };
+}
 
-const selector = (name: string): object => ({ matchLabels: { app: name } });
+function podSpec(options: PodOptions): object {
+  return {
+    containers: [
+      {
+        name: 'main',
+        image: 'example.test/none:1',
+        ...(options.localData === true
+          ? { volumeMounts: [{ name: 'data', mountPath: '/data' }] }
+          : {}),
+      },
+    ],
+    ...(options.localData === true ? { volumes: [{ name: 'data', emptyDir: {} }] } : {}),
+    ...(options.onNodes === undefined ? {} : { affinity: affinity(options.onNodes) }),
+    ...(options.priorityClassName === undefined
+      ? {}
+      : { priorityClassName: options.priorityClassName }),
+    ...options.spec,
+  };
+}
 
-export const deployment = (name: string, options: WorkloadOptions = {}): Manifest => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: meta(name, options),
-  spec: { replicas: options.replicas ?? 1, selector: selector(name), template: template(name, options) },
-});
+function meta(name: string, options: PodOptions): Manifest['metadata'] {
+  return { name, namespace: options.namespace ?? 'default' };
+}
+
+function template(name: string, options: PodOptions): object {
+  return {
+    metadata: { labels: { app: name, ...options.labels }, annotations: options.annotations ?? {} },
+    spec: podSpec(options),
+  };
+}
+
+function selector(name: string): object {
+  return { matchLabels: { app: name } };
+}
+
+export function deployment(name: string, options: WorkloadOptions = {}): Manifest {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: meta(name, options),
+    spec: {
+      replicas: options.replicas ?? 1,
+      selector: selector(name),
+      template: template(name, options),
+    },
+  };
+}
 
 /** All its pods are made at once, not one after the other. */
-export const statefulSet = (name: string, options: WorkloadOptions = {}): Manifest => ({
-  apiVersion: 'apps/v1',
-  kind: 'StatefulSet',
-  metadata: meta(name, options),
-  spec: {
-    replicas: options.replicas ?? 1,
-    serviceName: name,
-    podManagementPolicy: 'Parallel',
-    selector: selector(name),
-    template: template(name, options),
-  },
-});
+export function statefulSet(name: string, options: WorkloadOptions = {}): Manifest {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: meta(name, options),
+    spec: {
+      replicas: options.replicas ?? 1,
+      serviceName: name,
+      podManagementPolicy: 'Parallel',
+      selector: selector(name),
+      template: template(name, options),
+    },
+  };
+}
 
 /** Tolerates everything, as the ones of a cluster's own do. */
-export const daemonSet = (name: string, options: PodOptions = {}): Manifest => ({
-  apiVersion: 'apps/v1',
-  kind: 'DaemonSet',
-  metadata: meta(name, options),
-  spec: {
-    selector: selector(name),
-    template: template(name, { ...options, spec: { tolerations: [{ operator: 'Exists' }], ...options.spec } }),
-  },
-});
+export function daemonSet(name: string, options: PodOptions = {}): Manifest {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: meta(name, options),
+    spec: {
+      selector: selector(name),
+      template: template(name, {
+        ...options,
+        spec: { tolerations: [{ operator: 'Exists' }], ...options.spec },
+      }),
+    },
+  };
+}
 
 /** Its pods run until they are evicted, or for as long as `drydock.test/done-after` says. */
-export const job = (name: string, options: WorkloadOptions = {}): Manifest => ({
-  apiVersion: 'batch/v1',
-  kind: 'Job',
-  metadata: meta(name, options),
-  spec: {
-    completions: options.replicas ?? 1,
-    parallelism: options.replicas ?? 1,
-    template: template(name, { ...options, spec: { restartPolicy: 'Never', ...options.spec } }),
-  },
-});
+export function job(name: string, options: WorkloadOptions = {}): Manifest {
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: meta(name, options),
+    spec: {
+      completions: options.replicas ?? 1,
+      parallelism: options.replicas ?? 1,
+      template: template(name, { ...options, spec: { restartPolicy: 'Never', ...options.spec } }),
+    },
+  };
+}
 
 /** A pod that nobody makes again. */
-export const pod = (name: string, options: PodOptions = {}): Manifest => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { ...meta(name, options), labels: { app: name, ...options.labels }, annotations: options.annotations ?? {} },
-  spec: podSpec(options),
-});
+export function pod(name: string, options: PodOptions = {}): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...meta(name, options),
+      labels: { app: name, ...options.labels },
+      annotations: options.annotations ?? {},
+    },
+    spec: podSpec(options),
+  };
+}
 
 export type BudgetOptions = {
   readonly namespace?: string;
@@ -169,7 +224,7 @@ export type BudgetOptions = {
 };
 
 /** A PodDisruptionBudget. */
-export const budget = (name: string, options: BudgetOptions): Manifest => {
+export function budget(name: string, options: BudgetOptions): Manifest {
   const { namespace, matchLabels, ...spec } = options;
   return {
     apiVersion: 'policy/v1',
@@ -177,4 +232,4 @@ export const budget = (name: string, options: BudgetOptions): Manifest => {
     metadata: meta(name, namespace === undefined ? {} : { namespace }),
     spec: { ...spec, selector: { matchLabels: matchLabels ?? { app: name } } },
   };
-};
+}

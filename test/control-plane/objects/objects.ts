@@ -10,7 +10,11 @@ export type Metadata = {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly controller?: boolean }[];
+  readonly ownerReferences?: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly controller?: boolean;
+  }[];
 };
 
 export type Condition = {
@@ -21,9 +25,17 @@ export type Condition = {
   readonly lastTransitionTime?: string;
 };
 
-type Taint = { readonly key: string; readonly value?: string; readonly effect: string; readonly timeAdded?: string };
+type Taint = {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+  readonly timeAdded?: string;
+};
 
-export type List<T> = { readonly metadata: { readonly resourceVersion: string }; readonly items: readonly T[] };
+export type List<T> = {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly T[];
+};
 
 export type Pod = {
   readonly metadata: Metadata;
@@ -59,7 +71,15 @@ export type Failure = {
   };
 };
 
-export const isReady = (object: { readonly status: { readonly conditions?: readonly Condition[] } }): boolean =>
-  object.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+export function isReady(object: {
+  readonly status: { readonly conditions?: readonly Condition[] };
+}): boolean {
+  return (
+    object.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ===
+    true
+  );
+}
 
-export const keyOf = ({ metadata }: { readonly metadata: Metadata }): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+export function keyOf({ metadata }: { readonly metadata: Metadata }): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}

@@ -14,8 +14,15 @@ process.once('exit', () => {
   for (const child of underWay) child.kill('SIGKILL');
 });
 
-/** Runs a command to its end. Its exit code is a value; only a command that cannot be started is an exception. */
-export const run = async (command: string, args: readonly string[], options: CommandOptions = {}): Promise<Outcome> => {
+/**
+ * Runs a command to its end. Its exit code is a value; only a command that cannot be started is an
+ * exception.
+ */
+export async function run(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<Outcome> {
   const { input = '', environment = {}, cwd, timeoutMs = 120_000 } = options;
   const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -34,4 +41,4 @@ export const run = async (command: string, args: readonly string[], options: Com
   child.once('error', reject).once('close', code => resolve(code ?? -1));
   const code = await promise.finally(() => underWay.delete(child));
   return { code, ...collected };
-};
+}

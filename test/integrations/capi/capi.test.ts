@@ -1,19 +1,38 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { budgetAllows, clearNamespaces, create, getNode, podsOn, podsReady } from '../../control-plane/objects/cluster.ts';
-import { budget, deployment, namespace as namespaced } from '../../control-plane/objects/manifests.ts';
+import {
+  budgetAllows,
+  clearNamespaces,
+  create,
+  getNode,
+  podsOn,
+  podsReady,
+} from '../../control-plane/objects/cluster.ts';
+import {
+  budget,
+  deployment,
+  namespace as namespaced,
+} from '../../control-plane/objects/manifests.ts';
 import type { List } from '../../control-plane/objects/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
 import { skipOf } from '../builds.ts';
 import { instanceIn } from '../fake-kubelets.ts';
 import { type Neighbourhood, startNeighbourhood } from '../neighbourhood.ts';
-import { type ClusterApi, capiBuild, isAvailable, type Machine, type MachineGroup, startCapi } from './capi.ts';
+import {
+  type ClusterApi,
+  capiBuild,
+  isAvailable,
+  type Machine,
+  type MachineGroup,
+  startCapi,
+} from './capi.ts';
 
 /** What Drydock relies on when it replaces machines of Cluster API, on its real controllers. */
 
 const started = await startNeighbourhood(capiBuild);
-const clusterApi = started.kind === 'left-out' ? started : await startCapi(started.controlPlane, started.ec2);
+const clusterApi =
+  started.kind === 'left-out' ? started : await startCapi(started.controlPlane, started.ec2);
 if (clusterApi.kind === 'left-out' && started.kind === 'started') await started.stop();
 const skip = skipOf(clusterApi);
 const { controlPlane, ec2 } = started as Neighbourhood;
@@ -22,7 +41,9 @@ const capi = clusterApi as ClusterApi;
 const shop = 'shop';
 const pool = 'workers';
 const replicas = 3;
-const preDrain = (name: string): string => `pre-drain.delete.hook.machine.cluster.x-k8s.io/${name}`;
+function preDrain(name: string): string {
+  return `pre-drain.delete.hook.machine.cluster.x-k8s.io/${name}`;
+}
 const preTerminate = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/drydock';
 const mark = 'cluster.x-k8s.io/delete-machine';
 const taint = { key: 'drydock.dev/maintenance', effect: 'NoSchedule' };
@@ -33,32 +54,50 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
   const nodeOf = ({ status }: Machine): string => status?.nodeRef?.name ?? '';
   const nameOf = ({ metadata }: Machine): string => metadata.name;
   const look = (machine: Machine): Promise<Machine> => api.get<Machine>(path(machine));
-  const isThere = async (machine: Machine): Promise<boolean> => (await api.call('GET', path(machine))).status === 200;
+  const isThere = async (machine: Machine): Promise<boolean> =>
+    (await api.call('GET', path(machine))).status === 200;
   const untilGone = (machine: Machine): Promise<void> =>
-    until(`${nameOf(machine)} to be gone`, async () => !(await isThere(machine)), { deadlineMs: 120_000 });
-  const annotate = (machine: Machine, annotations: Readonly<Record<string, string | null>>): Promise<unknown> =>
-    api.patch(path(machine), { metadata: { annotations } });
-  const deletingOf = async (machine: Machine) => (await look(machine)).status?.conditions?.find(({ type }) => type === 'Deleting');
+    until(`${nameOf(machine)} to be gone`, async () => !(await isThere(machine)), {
+      deadlineMs: 120_000,
+    });
+  const annotate = (
+    machine: Machine,
+    annotations: Readonly<Record<string, string | null>>,
+  ): Promise<unknown> => api.patch(path(machine), { metadata: { annotations } });
+  const deletingOf = async (machine: Machine) =>
+    (await look(machine)).status?.conditions?.find(({ type }) => type === 'Deleting');
   const untilStage = (machine: Machine, reason: string, patience = {}): Promise<string> =>
     waitFor(
       `${nameOf(machine)} to be at ${reason}`,
       async () => {
         const seen = await deletingOf(machine);
-        return seen?.reason === reason ? { done: seen.message ?? '' } : { yet: JSON.stringify(seen) };
+        return seen?.reason === reason
+          ? { done: seen.message ?? '' }
+          : { yet: JSON.stringify(seen) };
       },
       patience,
     );
   const instanceState = async ({ spec }: Machine): Promise<string | undefined> =>
     (await ec2.instances()).find(({ id }) => id === instanceIn(spec.providerID))?.state;
   const busy = async (machines: readonly Machine[]): Promise<Machine> => {
-    for (const machine of machines) if ((await podsOn(api, nodeOf(machine))).length > 0) return machine;
+    for (const machine of machines)
+      if ((await podsOn(api, nodeOf(machine))).length > 0) return machine;
     throw new Error('no node has pods');
   };
-  const deployed = (): Promise<MachineGroup> => api.get<MachineGroup>(capi.pathOf('machinedeployments', pool));
+  const deployed = (): Promise<MachineGroup> =>
+    api.get<MachineGroup>(capi.pathOf('machinedeployments', pool));
   /** Waits until so many Machines of the pool are Available, whatever the others are. */
   const available = (count: number): Promise<void> =>
-    until(`${count} Available`, async () => (await capi.machines(pool)).filter(isAvailable).length === count, { deadlineMs: 60_000 });
-  const timed = async <T>(context: TestContext, what: string, work: () => Promise<T>): Promise<T> => {
+    until(
+      `${count} Available`,
+      async () => (await capi.machines(pool)).filter(isAvailable).length === count,
+      { deadlineMs: 60_000 },
+    );
+  const timed = async <T>(
+    context: TestContext,
+    what: string,
+    work: () => Promise<T>,
+  ): Promise<T> => {
     const since = performance.now();
     const result = await work();
     context.diagnostic(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
@@ -79,9 +118,16 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     const [old] = machines;
     await annotate(old!, { [preDrain('drydock')]: '' });
     await api.delete(path(old!));
-    assert.match(await untilStage(old!, 'WaitingForPreDrainHook'), /hooks: pre-drain\.delete\.hook\.machine\.cluster\.x-k8s\.io\/drydock/);
+    assert.match(
+      await untilStage(old!, 'WaitingForPreDrainHook'),
+      /hooks: pre-drain\.delete\.hook\.machine\.cluster\.x-k8s\.io\/drydock/,
+    );
     await sleep(3000);
-    assert.deepEqual((await capi.machines(pool)).map(nameOf).toSorted(), machines.map(nameOf).toSorted(), 'nothing was made');
+    assert.deepEqual(
+      (await capi.machines(pool)).map(nameOf).toSorted(),
+      machines.map(nameOf).toSorted(),
+      'nothing was made',
+    );
     assert.equal((await deployed()).status?.replicas, replicas);
     assert.equal((await getNode(api, nodeOf(old!))).spec.unschedulable, undefined);
     assert.equal(await instanceState(old!), 'running');
@@ -91,22 +137,31 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     await annotate(old!, { [preDrain('drydock')]: null });
     await waitFor('the late hook to hold it', async () => {
       const message = await untilStage(old!, 'WaitingForPreDrainHook');
-      return message.includes('/late') && !message.includes('/drydock') ? { done: undefined } : { yet: message };
+      return message.includes('/late') && !message.includes('/drydock')
+        ? { done: undefined }
+        : { yet: message };
     });
     await annotate(old!, { [preDrain('late')]: null });
-    await timed(context, 'gone once the hooks were removed, node without pods', () => untilGone(old!));
+    await timed(context, 'gone once the hooks were removed, node without pods', () =>
+      untilGone(old!),
+    );
     await timed(context, 'replaced after that', () => capi.poolReady(pool, replicas));
   });
 
   test('an empty node that is held by somebody else goes at once, without the rhythm of drains, and keeps its taint to the end', async context => {
     const [old] = await capi.poolReady(pool, replicas);
-    await api.patch(`/api/v1/nodes/${nodeOf(old!)}`, { spec: { unschedulable: true, taints: [taint] } });
+    await api.patch(`/api/v1/nodes/${nodeOf(old!)}`, {
+      spec: { unschedulable: true, taints: [taint] },
+    });
     await api.delete(path(old!));
     const seen = new Set<string>();
     await timed(context, 'gone', () =>
       until('the Machine to be gone', async () => {
         const { status, body } = await api.call('GET', `/api/v1/nodes/${nodeOf(old!)}`);
-        const { taints = [] } = status === 200 ? (body as { spec: { taints?: { key: string }[] } }).spec : { taints: [taint] };
+        const { taints = [] } =
+          status === 200
+            ? (body as { spec: { taints?: { key: string }[] } }).spec
+            : { taints: [taint] };
         seen.add(String(taints.some(({ key }) => key === taint.key)));
         return !(await isThere(old!));
       }),
@@ -169,8 +224,11 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     await api.delete(path(leaving!));
     await capi.scale(pool, replicas + 1);
     await available(replicas);
-    const [made] = (await capi.machines(pool)).filter(machine => !machines.map(nameOf).includes(nameOf(machine)));
-    // The mark is for a controller that hears of the smaller number before it hears of the deletion.
+    const [made] = (await capi.machines(pool)).filter(
+      machine => !machines.map(nameOf).includes(nameOf(machine)),
+    );
+    // The mark is for a controller that hears of the smaller number before it hears of the
+    // deletion.
     await annotate(old!, { [preDrain('drydock')]: '', [mark]: 'drydock' });
     await api.delete(path(old!));
     await capi.scale(pool, replicas);
@@ -212,10 +270,25 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
       { op: 'replace', path: '/spec/replicas', value: to },
       { op: 'remove', path: '/metadata/annotations/drydock.dev~1surge' },
     ];
-    const wrong = await api.call('PATCH', target, steps(replicas, replicas - 1), 'application/json-patch+json');
+    const wrong = await api.call(
+      'PATCH',
+      target,
+      steps(replicas, replicas - 1),
+      'application/json-patch+json',
+    );
     assert.equal(wrong.status, 422);
     assert.equal((await deployed()).spec.replicas, replicas + 1, 'nothing was written');
-    assert.equal((await api.call('PATCH', target, steps(replicas + 1, replicas), 'application/json-patch+json')).status, 200);
+    assert.equal(
+      (
+        await api.call(
+          'PATCH',
+          target,
+          steps(replicas + 1, replicas),
+          'application/json-patch+json',
+        )
+      ).status,
+      200,
+    );
     await capi.poolReady(pool, replicas);
     assert.equal((await deployed()).metadata.annotations?.[note], undefined);
   });
@@ -234,7 +307,9 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     await waitFor('NodeHealthy to say so', async () => {
       const { status } = await look(old!);
       const seen = status?.conditions?.find(({ type }) => type === 'NodeHealthy');
-      return status?.phase === 'Running' && seen?.reason === 'NodeDeleted' ? { done: undefined } : { yet: JSON.stringify(seen) };
+      return status?.phase === 'Running' && seen?.reason === 'NodeDeleted'
+        ? { done: undefined }
+        : { yet: JSON.stringify(seen) };
     });
     await sleep(2000);
     assert.equal((await capi.machines(pool)).length, replicas);
@@ -254,7 +329,10 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
       message,
       /^Drain not completed yet \(started at .*\):\n\* Pods? shop\/web-.*cannot evict pod as it would violate the pod's disruption budget/,
     );
-    assert.equal((await look(old)).metadata.annotations?.['machine.cluster.x-k8s.io/exclude-node-draining'], undefined);
+    assert.equal(
+      (await look(old)).metadata.annotations?.['machine.cluster.x-k8s.io/exclude-node-draining'],
+      undefined,
+    );
     await api.delete(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`);
     await timed(context, 'gone once there was no budget', () => untilGone(old));
     await podsReady(api, shop, 3);

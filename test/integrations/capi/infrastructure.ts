@@ -5,7 +5,10 @@ import { nodeTag } from '../fake-kubelets.ts';
 import { type Repeated, repeat } from '../repeat.ts';
 import { infrastructure, labels } from './manifests.ts';
 
-/** A provider of infrastructure in the sense of Cluster API (contract v1beta2), as small as it can be: a TestMachine is an instance. */
+/**
+ * A provider of infrastructure in the sense of Cluster API (contract v1beta2), as small as it can
+ * be: a TestMachine is an instance.
+ */
 
 type Infra = {
   readonly metadata: Metadata;
@@ -15,34 +18,50 @@ type Infra = {
 
 const finalizer = `test.${infrastructure.group}`;
 
-const provisioned = (): object => ({
-  initialization: { provisioned: true },
-  conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: new Date().toISOString() }],
-});
+function provisioned(): object {
+  return {
+    initialization: { provisioned: true },
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'Ready',
+        message: '',
+        lastTransitionTime: new Date().toISOString(),
+      },
+    ],
+  };
+}
 
-const pathOf = (kind: 'testclusters' | 'testmachines', { metadata }: Infra): string =>
-  `/apis/${infrastructure.apiVersion}/namespaces/${metadata.namespace ?? ''}/${kind}/${metadata.name}`;
+function pathOf(kind: 'testclusters' | 'testmachines', { metadata }: Infra): string {
+  return `/apis/${infrastructure.apiVersion}/namespaces/${metadata.namespace ?? ''}/${kind}/${metadata.name}`;
+}
 
-const attendCluster = async (api: Api, server: URL, cluster: Infra): Promise<void> => {
+async function attendCluster(api: Api, server: URL, cluster: Infra): Promise<void> {
   if (cluster.status?.initialization !== undefined) return;
   const path = pathOf('testclusters', cluster);
-  await api.patch(path, { spec: { controlPlaneEndpoint: { host: server.hostname, port: Number(server.port) } } });
+  await api.patch(path, {
+    spec: { controlPlaneEndpoint: { host: server.hostname, port: Number(server.port) } },
+  });
   await api.patch(`${path}/status`, { status: provisioned() });
-};
+}
 
 /** One step a turn; the next turn sees what has come of it. */
-const attendMachine = async (api: Api, ec2: Ec2Emulator, machine: Infra): Promise<void> => {
+async function attendMachine(api: Api, ec2: Ec2Emulator, machine: Infra): Promise<void> {
   const { metadata, spec = {} } = machine;
   const path = pathOf('testmachines', machine);
   const finalizers = metadata.finalizers ?? [];
   if (metadata.deletionTimestamp !== undefined) {
     if (!finalizers.includes(finalizer)) return;
     if (spec.instanceID !== undefined) await ec2.terminate(spec.instanceID);
-    await api.patch(path, { metadata: { finalizers: finalizers.filter(name => name !== finalizer) } });
+    await api.patch(path, {
+      metadata: { finalizers: finalizers.filter(name => name !== finalizer) },
+    });
   } else if (metadata.ownerReferences?.some(({ kind }) => kind === 'Machine') !== true) {
     // The Machine controller has not taken it yet.
   } else if (spec.instanceID === undefined) {
-    if (!finalizers.includes(finalizer)) await api.patch(path, { metadata: { finalizers: [...finalizers, finalizer] } });
+    if (!finalizers.includes(finalizer))
+      await api.patch(path, { metadata: { finalizers: [...finalizers, finalizer] } });
     const role = labels.controlPlane in (metadata.labels ?? {}) ? 'control-plane' : 'worker';
     const [instanceID] = await ec2.runInstances(1, { Name: metadata.name, [nodeTag]: role });
     await api.patch(path, { spec: { instanceID } });
@@ -54,19 +73,26 @@ const attendMachine = async (api: Api, ec2: Ec2Emulator, machine: Infra): Promis
       { type: 'InternalIP', address: instance.ip },
       { type: 'InternalDNS', address: instance.dns },
     ];
-    await api.patch(`${path}/status`, { status: { ...provisioned(), failureDomain: instance.zone, addresses } });
+    await api.patch(`${path}/status`, {
+      status: { ...provisioned(), failureDomain: instance.zone, addresses },
+    });
   }
-};
+}
 
-/** Instances for the machines of a control plane. `server`: its own address, for its clusters are managed from within. */
-export const startInfrastructure = (api: Api, server: string, ec2: Ec2Emulator): Repeated => {
+/**
+ * Instances for the machines of a control plane. `server`: its own address, for its clusters are
+ * managed from within.
+ */
+export function startInfrastructure(api: Api, server: string, ec2: Ec2Emulator): Repeated {
   const at = new URL(server);
   const list = async (kind: string): Promise<readonly Infra[]> =>
     (await api.get<List<Infra>>(`/apis/${infrastructure.apiVersion}/${kind}`)).items;
   return repeat('providing infrastructure', 100, async () => {
     for (const cluster of await list('testclusters')) await attendCluster(api, at, cluster);
     // One machine without capacity keeps no other one waiting.
-    const turns = await Promise.allSettled((await list('testmachines')).map(machine => attendMachine(api, ec2, machine)));
+    const turns = await Promise.allSettled(
+      (await list('testmachines')).map(machine => attendMachine(api, ec2, machine)),
+    );
     for (const turn of turns) if (turn.status === 'rejected') throw turn.reason;
   });
-};
+}

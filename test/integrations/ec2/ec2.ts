@@ -14,13 +14,20 @@ export type Instance = {
   readonly dns: string;
   readonly ip: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** How often it has booted: 1 for a new one. EC2 does not tell; kubelets of tests have to know. */
+  /**
+   * How often it has booted: 1 for a new one. EC2 does not tell; kubelets of tests have to know.
+   */
   readonly boots: number;
 };
 
 /** What AWS announces. */
 type Announcement = {
-  readonly code: 'instance-reboot' | 'system-reboot' | 'system-maintenance' | 'instance-retirement' | 'instance-stop';
+  readonly code:
+    | 'instance-reboot'
+    | 'system-reboot'
+    | 'system-maintenance'
+    | 'instance-retirement'
+    | 'instance-stop';
   readonly notBefore: Date;
   readonly notAfter?: Date;
   readonly notBeforeDeadline?: Date;
@@ -37,7 +44,10 @@ type Fault = {
   /** How many calls fail; one unless told otherwise. */
   readonly times?: number;
   readonly retryAfterSeconds?: number;
-  /** Whose calls: those of what is tested (the default), or those of the harness, which makes and ends the instances of machines. */
+  /**
+   * Whose calls: those of what is tested (the default), or those of the harness, which makes and
+   * ends the instances of machines.
+   */
   readonly of?: 'tested' | 'harness';
 };
 
@@ -56,7 +66,12 @@ type Call = {
 /** What EC2 says: an answer, or an error with its code. */
 type Ec2Answer =
   | { readonly kind: 'answer'; readonly root: Element }
-  | { readonly kind: 'error'; readonly status: number; readonly code: string; readonly message: string };
+  | {
+      readonly kind: 'error';
+      readonly status: number;
+      readonly code: string;
+      readonly message: string;
+    };
 
 export interface Ec2Emulator {
   readonly kind: 'started';
@@ -66,7 +81,11 @@ export interface Ec2Emulator {
   /** One call of the query API, as it is: nothing is retried. */
   call(action: string, params?: Readonly<Record<string, string>>): Promise<Ec2Answer>;
   /** New instances with these tags, each running at once. */
-  runInstances(count: number, tags?: Readonly<Record<string, string>>, zone?: string): Promise<readonly string[]>;
+  runInstances(
+    count: number,
+    tags?: Readonly<Record<string, string>>,
+    zone?: string,
+  ): Promise<readonly string[]>;
   /** All that are known, terminated ones too. */
   instances(): Promise<readonly Instance[]>;
   terminate(...ids: readonly string[]): Promise<void>;
@@ -77,13 +96,19 @@ export interface Ec2Emulator {
   forget(...ids: readonly string[]): Promise<void>;
   /** Announces a scheduled event; its id. */
   announce(instance: string, announcement: Announcement): Promise<string>;
-  /** The event stays, and its description begins with `[Completed] `, as EC2 shows it for up to a week. */
+  /**
+   * The event stays, and its description begins with `[Completed] `, as EC2 shows it for up to a
+   * week.
+   */
   completeEvent(event: string): Promise<void>;
   /** The same with `[Canceled] `. */
   cancelEvent(event: string): Promise<void>;
   /** The event is no longer shown. */
   withdrawEvent(event: string): Promise<void>;
-  /** How many calls of each action there were, without those that got a fault and those of the harness itself. */
+  /**
+   * How many calls of each action there were, without those that got a fault and those of the
+   * harness itself.
+   */
   calls(): Promise<Readonly<Record<string, number>>>;
   /** Every call, faults too, without those of the harness itself. */
   log(): Promise<readonly Call[]>;
@@ -104,10 +129,16 @@ const harnessAgent = 'drydock-harness';
 const authorization = `AWS4-HMAC-SHA256 Credential=x/20300101/${region}/ec2/aws4_request, SignedHeaders=host, Signature=0`;
 
 /** `InstanceId.1=…&InstanceId.2=…`, as the query API has lists. */
-export const listed = (name: string, values: readonly string[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(values.map((value, i) => [`${name}.${i + 1}`, value]));
+export function listed(name: string, values: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(values.map((value, i) => [`${name}.${i + 1}`, value]));
+}
 
-const call = async (endpoint: string, agent: string, action: string, params: Readonly<Record<string, string>>): Promise<Ec2Answer> => {
+async function call(
+  endpoint: string,
+  agent: string,
+  action: string,
+  params: Readonly<Record<string, string>>,
+): Promise<Ec2Answer> {
   const reply = await fetch(`${endpoint}/`, {
     method: 'POST',
     headers: { authorization, 'user-agent': agent },
@@ -115,9 +146,11 @@ const call = async (endpoint: string, agent: string, action: string, params: Rea
   });
   const root = parseXml(await reply.text());
   if (reply.ok) return { kind: 'answer', root };
-  const [code, message] = ['Code', 'Message'].map(name => textAt(root, `Errors/Error/${name}`) ?? '');
+  const [code, message] = ['Code', 'Message'].map(
+    name => textAt(root, `Errors/Error/${name}`) ?? '',
+  );
   return { kind: 'error', status: reply.status, code: code ?? '', message: message ?? '' };
-};
+}
 
 const descriptions: Readonly<Record<Announcement['code'], string>> = {
   'instance-reboot': 'The instance is scheduled for a reboot',
@@ -127,15 +160,17 @@ const descriptions: Readonly<Record<Announcement['code'], string>> = {
   'instance-stop': 'The instance is running on degraded hardware',
 };
 
-const faultOf = ({ action, code, message, status, times, retryAfterSeconds, of }: Fault): object => ({
-  action,
-  code,
-  message: message ?? code,
-  status: status ?? (code === 'RequestLimitExceeded' ? 503 : 400),
-  times: times ?? 1,
-  retryAfterSeconds,
-  harness: of === 'harness',
-});
+function faultOf({ action, code, message, status, times, retryAfterSeconds, of }: Fault): object {
+  return {
+    action,
+    code,
+    message: message ?? code,
+    status: status ?? (code === 'RequestLimitExceeded' ? 503 : 400),
+    times: times ?? 1,
+    retryAfterSeconds,
+    harness: of === 'harness',
+  };
+}
 
 /** The events of all instances: who announces them knows them. */
 class Events {
@@ -146,7 +181,10 @@ class Events {
     this.#put = put;
   }
 
-  async announce(instance: string, { code, notBefore, notAfter, notBeforeDeadline, description }: Announcement): Promise<string> {
+  async announce(
+    instance: string,
+    { code, notBefore, notAfter, notBeforeDeadline, description }: Announcement,
+  ): Promise<string> {
     const id = `instance-event-${randomBytes(9).toString('hex').slice(0, 17)}`;
     const events = this.#of.get(instance) ?? new Map<string, Readonly<Record<string, string>>>();
     this.#of.set(instance, events);
@@ -156,7 +194,9 @@ class Events {
       Description: description ?? descriptions[code],
       NotBefore: notBefore.toISOString(),
       ...(notAfter === undefined ? {} : { NotAfter: notAfter.toISOString() }),
-      ...(notBeforeDeadline === undefined ? {} : { NotBeforeDeadline: notBeforeDeadline.toISOString() }),
+      ...(notBeforeDeadline === undefined
+        ? {}
+        : { NotBeforeDeadline: notBeforeDeadline.toISOString() }),
     });
     await this.#put(instance, [...events.values()]);
     return id;
@@ -165,23 +205,31 @@ class Events {
   async change(id: string, prefix: string | undefined): Promise<void> {
     const [instance, events] = [...this.#of].find(([, known]) => known.has(id)) ?? [];
     const event = events?.get(id);
-    if (instance === undefined || events === undefined || event === undefined) throw new Error(`nobody has announced ${id}`);
+    if (instance === undefined || events === undefined || event === undefined)
+      throw new Error(`nobody has announced ${id}`);
     if (prefix === undefined) events.delete(id);
     else events.set(id, { ...event, Description: `${prefix}${event['Description'] ?? ''}` });
     await this.#put(instance, [...events.values()]);
   }
 }
 
-const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
+function emulator(endpoint: string, end: () => Promise<void>): Ec2Emulator {
   const administer = async (method: string, what: string, body?: unknown): Promise<unknown> => {
-    const reply = await fetch(`${endpoint}/_drydock/${what}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const reply = await fetch(`${endpoint}/_drydock/${what}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     const answer: unknown = await reply.json();
     if (!reply.ok) throw new Error(`${method} ${what}: ${JSON.stringify(answer)}`);
     return answer;
   };
-  const must = async (action: string, params: Readonly<Record<string, string>>): Promise<Element> => {
+  const must = async (
+    action: string,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Element> => {
     const answer = await call(endpoint, harnessAgent, action, params);
-    if (answer.kind === 'error') throw new Error(`${action}: ${answer.status} ${answer.code}: ${answer.message}`);
+    if (answer.kind === 'error')
+      throw new Error(`${action}: ${answer.status} ${answer.code}: ${answer.message}`);
     return answer.root;
   };
   const forIds =
@@ -189,8 +237,12 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
     async (...ids: readonly string[]) =>
       void (await must(action, listed('InstanceId', ids)));
   const log = async (): Promise<readonly Call[]> =>
-    ((await administer('GET', 'calls')) as readonly Call[]).filter(({ agent }) => agent !== harnessAgent);
-  const events = new Events(async (instance, all) => void (await administer('PUT', 'events', { [instance]: all })));
+    ((await administer('GET', 'calls')) as readonly Call[]).filter(
+      ({ agent }) => agent !== harnessAgent,
+    );
+  const events = new Events(
+    async (instance, all) => void (await administer('PUT', 'events', { [instance]: all })),
+  );
   return {
     kind: 'started',
     endpoint,
@@ -207,7 +259,9 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
         MinCount: String(count),
         MaxCount: String(count),
         'Placement.AvailabilityZone': zone,
-        ...(entries.length === 0 ? {} : { 'TagSpecification.1.ResourceType': 'instance', ...Object.fromEntries(entries) }),
+        ...(entries.length === 0
+          ? {}
+          : { 'TagSpecification.1.ResourceType': 'instance', ...Object.fromEntries(entries) }),
       });
       return elementsAt(root, 'instancesSet/item').map(item => textAt(item, 'instanceId') ?? '');
     },
@@ -224,7 +278,8 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
     log,
     calls: async () => {
       const counts: Record<string, number> = {};
-      for (const { action, fault } of await log()) if (fault === null) counts[action] = (counts[action] ?? 0) + 1;
+      for (const { action, fault } of await log())
+        if (fault === null) counts[action] = (counts[action] ?? 0) + 1;
       return counts;
     },
     clearCalls: async () => void (await administer('DELETE', 'calls')),
@@ -234,10 +289,10 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
     stop: end,
     [Symbol.asyncDispose]: end,
   };
-};
+}
 
-const endpointOf = (running: Running): Promise<string> =>
-  waitFor(
+function endpointOf(running: Running): Promise<string> {
+  return waitFor(
     'the EC2 emulator to listen',
     async () => {
       const said = /listening on (http:\S+)/.exec(readFileSync(running.logFile, 'utf8'))?.[1];
@@ -247,10 +302,17 @@ const endpointOf = (running: Running): Promise<string> =>
     },
     { deadlineMs: 60_000 },
   );
+}
 
-/** Starts an EC2 of our own on 127.0.0.1, or says why this machine has none. It ends with this process at the latest. */
-export const startEc2 = async (): Promise<Ec2Emulator | LeftOut> => {
-  const installed = await ensurePython('integrations/ec2', join(import.meta.dirname, 'requirements.txt'));
+/**
+ * Starts an EC2 of our own on 127.0.0.1, or says why this machine has none. It ends with this
+ * process at the latest.
+ */
+export async function startEc2(): Promise<Ec2Emulator | LeftOut> {
+  const installed = await ensurePython(
+    'integrations/ec2',
+    join(import.meta.dirname, 'requirements.txt'),
+  );
   if (installed.kind === 'left-out') return installed;
   const folder = makeFolder();
   const running = start({ kind: 'itself' }, folder.path, {
@@ -271,4 +333,4 @@ export const startEc2 = async (): Promise<Ec2Emulator | LeftOut> => {
     await end();
     throw error;
   }
-};
+}

@@ -7,22 +7,37 @@ import { type MetadataService, startMetadata } from './metadata.ts';
 /** What an instance learns of itself, as AWS's own mock has it. */
 
 const scheduled = '/latest/meta-data/events/maintenance/scheduled';
-const started = await startMetadata({ serves: 'events', tokensOnly: true, flags: ['-o', 'instance-stop', '-b', '2030-01-01T00:00:00Z'] });
+const started = await startMetadata({
+  serves: 'events',
+  tokensOnly: true,
+  flags: ['-o', 'instance-stop', '-b', '2030-01-01T00:00:00Z'],
+});
 const skip = skipOf(started);
 const service = started as MetadataService;
 
-const askToken = (headers: Readonly<Record<string, string>>): Promise<Response> =>
-  fetch(`${service.endpoint}/latest/api/token`, { method: 'PUT', headers });
-const tokenFor = async (seconds: string): Promise<string> => (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).text();
-const get = (path: string, token?: string): Promise<Response> =>
-  fetch(service.endpoint + path, token === undefined ? {} : { headers: { 'X-aws-ec2-metadata-token': token } });
+function askToken(headers: Readonly<Record<string, string>>): Promise<Response> {
+  return fetch(`${service.endpoint}/latest/api/token`, { method: 'PUT', headers });
+}
+async function tokenFor(seconds: string): Promise<string> {
+  return (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).text();
+}
+function get(path: string, token?: string): Promise<Response> {
+  return fetch(
+    service.endpoint + path,
+    token === undefined ? {} : { headers: { 'X-aws-ec2-metadata-token': token } },
+  );
+}
 
 describe('the metadata service of an instance', { skip, timeout: 60_000 }, () => {
   after(() => service.stop());
 
   test('a token has to say how long it lives: 1 s to 6 hours', async () => {
-    const status = async (seconds: string): Promise<number> => (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).status;
-    assert.deepEqual(await Promise.all(['1', '21600', '0', '21601', 'soon'].map(status)), [200, 200, 400, 400, 400]);
+    const status = async (seconds: string): Promise<number> =>
+      (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).status;
+    assert.deepEqual(
+      await Promise.all(['1', '21600', '0', '21601', 'soon'].map(status)),
+      [200, 200, 400, 400, 400],
+    );
     assert.equal((await askToken({})).status, 400);
   });
 
@@ -48,21 +63,33 @@ describe('the metadata service of an instance', { skip, timeout: 60_000 }, () =>
       NotBefore: '1 Jan 2030 00:00:00 GMT',
     });
     assert.match(EventId ?? '', /^instance-event-/);
-    for (const time of [NotAfter, NotBeforeDeadline]) assert.match(time ?? '', /^\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/);
-    assert.equal(Date.parse(event['NotBefore'] ?? ''), Date.UTC(2030, 0, 1), 'Node reads them nevertheless');
+    for (const time of [NotAfter, NotBeforeDeadline])
+      assert.match(time ?? '', /^\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/);
+    assert.equal(
+      Date.parse(event['NotBefore'] ?? ''),
+      Date.UTC(2030, 0, 1),
+      'Node reads them nevertheless',
+    );
   });
 });
 
-test('a spot instance hears nothing, as a page that is no JSON, until it is taken back', { skip, timeout: 60_000 }, async () => {
+test('a spot instance hears nothing, as a page that is no JSON, until it is taken back', {
+  skip,
+  timeout: 60_000,
+}, async () => {
   const started = await startMetadata({ serves: 'spot', flags: ['-d', '2'] });
   assert.ok(started.kind === 'started');
   await using spot = started;
-  const action = (): Promise<Response> => fetch(`${spot.endpoint}/latest/meta-data/spot/instance-action`);
+  const action = (): Promise<Response> =>
+    fetch(`${spot.endpoint}/latest/meta-data/spot/instance-action`);
   const early = await action();
   assert.equal(early.status, 404);
   assert.match(await early.text(), /<html/);
   await sleep(2500);
-  const taken = (await (await action()).json()) as { readonly action: string; readonly time: string };
+  const taken = (await (await action()).json()) as {
+    readonly action: string;
+    readonly time: string;
+  };
   assert.equal(taken.action, 'terminate');
   assert.match(taken.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 });

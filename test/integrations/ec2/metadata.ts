@@ -11,7 +11,8 @@ const build: GoBuild = {
   module: join(import.meta.dirname, 'metadata-mock'),
   salt: '',
   announcement: 'building the metadata service of AWS, a few seconds,',
-  build: (folder, go) => go(['build', '-ldflags', '-s -w', '-o', join(folder, 'metadata-mock'), '.']),
+  build: (folder, go) =>
+    go(['build', '-ldflags', '-s -w', '-o', join(folder, 'metadata-mock'), '.']),
 };
 
 type Options = {
@@ -33,7 +34,11 @@ export interface MetadataService {
 }
 
 /** Starts AWS's own mock of it on 127.0.0.1, or says why this machine has none. */
-export const startMetadata = async ({ serves, tokensOnly = false, flags = [] }: Options): Promise<MetadataService | LeftOut> => {
+export async function startMetadata({
+  serves,
+  tokensOnly = false,
+  flags = [],
+}: Options): Promise<MetadataService | LeftOut> {
   const built = await ensureProgram(build);
   if (built.kind === 'left-out') return built;
   const [port = 0] = await freePorts(1);
@@ -61,4 +66,4 @@ export const startMetadata = async ({ serves, tokensOnly = false, flags = [] }: 
     throw error;
   }
   return { kind: 'started', endpoint, stop, [Symbol.asyncDispose]: stop };
-};
+}

@@ -17,27 +17,39 @@ import { type RealMonitoring, startMonitoring } from './monitoring.ts';
 
 /** Gates over metrics and alerts, of a real Prometheus and a real Alertmanager. */
 
-const startBoth = async () => {
+async function startBoth() {
   const elsewhere = otherCluster();
   if (elsewhere !== undefined) return elsewhere;
   const harness = await startHarness({ roles: ['plans'] });
   if (harness.kind === 'left-out') return harness;
   return startBeside(harness, ({ controlPlane }) => startMonitoring(controlPlane));
-};
+}
 
 const started = await startBoth();
 const skip = skipOf(started);
-const { ground: harness, neighbour: real } = started as { readonly ground: OperatorHarness; readonly neighbour: RealMonitoring };
+const { ground: harness, neighbour: real } = started as {
+  readonly ground: OperatorHarness;
+  readonly neighbour: RealMonitoring;
+};
 
 const { signal } = new AbortController();
 const critical = ['severity="critical"'];
 
-/** The sources of a cluster: Prometheus behind a token, the same program by certificate and password, and an Alertmanager that is believed at once. */
-const sources = (): readonly Readonly<Record<string, unknown>>[] => {
+/**
+ * The sources of a cluster: Prometheus behind a token, the same program by certificate and
+ * password, and an Alertmanager that is believed at once.
+ */
+function sources(): readonly Readonly<Record<string, unknown>>[] {
   const { guard, closedPrometheus, alertmanager } = real;
   const trust = { ca_file: 'ca.crt' };
   return [
-    { kind: 'prometheus', url: guard.url, timeout: '2s', authorization: { credentials_file: 'token' }, tls_config: trust },
+    {
+      kind: 'prometheus',
+      url: guard.url,
+      timeout: '2s',
+      authorization: { credentials_file: 'token' },
+      tls_config: trust,
+    },
     {
       name: 'closed',
       kind: 'prometheus',
@@ -52,18 +64,23 @@ const sources = (): readonly Readonly<Record<string, unknown>>[] => {
       tls_config: { ...trust, cert_file: 'client.crt', key_file: 'client.key' },
     },
     { name: 'stranger', kind: 'prometheus', url: closedPrometheus.url, tls_config: trust },
-    { name: 'untrusted', kind: 'prometheus', url: guard.url, authorization: { credentials_file: 'token' } },
+    {
+      name: 'untrusted',
+      kind: 'prometheus',
+      url: guard.url,
+      authorization: { credentials_file: 'token' },
+    },
     { kind: 'alertmanager', url: alertmanager.url, timeout: '2s', startup_grace: '1s' },
     { name: 'careful', kind: 'alertmanager', url: alertmanager.url, startup_grace: '1h' },
   ];
-};
+}
 
-const until = async <T>(
+async function until<T>(
   what: string,
   ask: () => Promise<QueryResult<T>>,
   isWanted: (told: QueryResult<T>) => boolean,
-): Promise<QueryResult<T>> =>
-  waitFor(
+): Promise<QueryResult<T>> {
+  return waitFor(
     what,
     async () => {
       const told = await ask();
@@ -71,24 +88,40 @@ const until = async <T>(
     },
     { deadlineMs: 20_000, everyMs: 100 },
   );
+}
 
 describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout: 300_000 }, () => {
   let file: string;
   let monitoring: Monitoring;
-  const problemOf = (told: QueryResult<unknown>): string => ('problem' in told ? told.problem : `an answer: ${JSON.stringify(told.value)}`);
-  const query = (text: string, source = 'default'): Promise<QueryResult<readonly Sample[]>> => monitoring.samples(source, text, signal);
-  const firing = async (matchers = critical, source = 'default'): Promise<QueryResult<readonly string[]>> => {
+  const problemOf = (told: QueryResult<unknown>): string =>
+    'problem' in told ? told.problem : `an answer: ${JSON.stringify(told.value)}`;
+  const query = (text: string, source = 'default'): Promise<QueryResult<readonly Sample[]>> =>
+    monitoring.samples(source, text, signal);
+  const firing = async (
+    matchers = critical,
+    source = 'default',
+  ): Promise<QueryResult<readonly string[]>> => {
     const told = await monitoring.firing(source, matchers, signal);
     return 'problem' in told ? told : { value: told.value.map(({ name }) => name) };
   };
   const valuesOf = (told: QueryResult<readonly Sample[]>): readonly number[] =>
-    'value' in told ? told.value.map(({ value }) => value).toSorted((one, other) => one - other) : assert.fail(told.problem);
+    'value' in told
+      ? told.value.map(({ value }) => value).toSorted((one, other) => one - other)
+      : assert.fail(told.problem);
   const setToken = (token: string): void => writeFileSync(join(real.folder, 'token'), `${token}\n`);
   const untilFires = (...names: readonly string[]) =>
-    until(`${names.join()} to fire`, firing, told => 'value' in told && told.value.toSorted().join() === names.toSorted().join());
+    until(
+      `${names.join()} to fire`,
+      firing,
+      told => 'value' in told && told.value.toSorted().join() === names.toSorted().join(),
+    );
 
   before(async () => {
-    real.metrics.set('test_errors{app="a"}', '0.001').set('test_errors{app="b"}', '0.002').set('test_outage', '0').set('test_untidy', '1');
+    real.metrics
+      .set('test_errors{app="a"}', '0.001')
+      .set('test_errors{app="b"}', '0.002')
+      .set('test_outage', '0')
+      .set('test_untidy', '1');
     setToken(real.guard.token);
     writeFileSync(join(real.folder, 'password'), 'open sesame\n');
     file = join(real.folder, 'sources.yaml');
@@ -107,7 +140,8 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
 
   test('a vector, a scalar, nothing at all, what is no number, and what cannot be judged', async () => {
     assert.deepEqual(valuesOf(await query('test_errors')), [0.001, 0.002]);
-    const [one] = ((await query('test_errors{app="a"}')) as { readonly value: readonly Sample[] }).value;
+    const [one] = ((await query('test_errors{app="a"}')) as { readonly value: readonly Sample[] })
+      .value;
     assert.deepEqual([one?.labels['__name__'], one?.labels['app']], ['test_errors', 'a']);
     assert.deepEqual(valuesOf(await query('scalar(sum(test_errors))')), [0.003]);
     assert.deepEqual(valuesOf(await query('1e-9')), [1e-9]);
@@ -115,8 +149,14 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     assert.ok(Number.isNaN(valuesOf(await query('test_outage / 0'))[0]));
     assert.deepEqual(valuesOf(await query('test_untidy / 0')), [Number.POSITIVE_INFINITY]);
     assert.deepEqual(valuesOf(await query('-test_untidy / 0')), [Number.NEGATIVE_INFINITY]);
-    assert.equal(problemOf(await query('test_errors[5m]')), 'the query is a matrix, and has to be a vector or a scalar');
-    assert.equal(problemOf(await query('"text"')), 'the query is a string, and has to be a vector or a scalar');
+    assert.equal(
+      problemOf(await query('test_errors[5m]')),
+      'the query is a matrix, and has to be a vector or a scalar',
+    );
+    assert.equal(
+      problemOf(await query('"text"')),
+      'the query is a string, and has to be a vector or a scalar',
+    );
     assert.match(
       problemOf(await query('sum(test_errors')),
       /^source default refuses the question: .*parse error: unclosed left parenthesis/,
@@ -138,7 +178,10 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       () => query('count(test_many)'),
       told => 'value' in told && told.value[0]?.value === 1500,
     );
-    assert.match(problemOf(await query('test_many')), /^the query has more than 1000 series: aggregate them/);
+    assert.match(
+      problemOf(await query('test_many')),
+      /^the query has more than 1000 series: aggregate them/,
+    );
     assert.deepEqual(valuesOf(await query('sum(test_many)')), [1500]);
     for (let index = 0; index < 1500; index += 1) real.metrics.delete(`test_many{i="${index}"}`);
   });
@@ -153,9 +196,18 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
 
   test('TLS: an authority of its own, a certificate of ours, and a password', async () => {
     assert.deepEqual(valuesOf(await query('vector(1)', 'closed')), [1]);
-    assert.equal(problemOf(await query('vector(1)', 'nobody')), 'source nobody refuses the credentials of the operator (401)');
-    assert.match(problemOf(await query('vector(1)', 'stranger')), /^source stranger does not respond: [A-Z0-9_]*CERTIFICATE_REQUIRED$/);
-    assert.match(problemOf(await query('vector(1)', 'untrusted')), /^source untrusted does not respond: (UNABLE_TO|SELF_SIGNED)[A-Z_]*$/);
+    assert.equal(
+      problemOf(await query('vector(1)', 'nobody')),
+      'source nobody refuses the credentials of the operator (401)',
+    );
+    assert.match(
+      problemOf(await query('vector(1)', 'stranger')),
+      /^source stranger does not respond: [A-Z0-9_]*CERTIFICATE_REQUIRED$/,
+    );
+    assert.match(
+      problemOf(await query('vector(1)', 'untrusted')),
+      /^source untrusted does not respond: (UNABLE_TO|SELF_SIGNED)[A-Z_]*$/,
+    );
   });
 
   test('alerts that fire, that nobody asks for, are silenced, inhibited, and over', async () => {
@@ -175,7 +227,10 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     await untilFires('Outage');
     real.metrics.set('test_outage', '0').set('test_errors{app="b"}', '0');
     await untilFires();
-    assert.match(problemOf(await firing(['severity=~"("'])), /^source default refuses the question: .*missing closing \)/);
+    assert.match(
+      problemOf(await firing(['severity=~"("'])),
+      /^source default refuses the question: .*missing closing \)/,
+    );
     assert.match(problemOf(await firing(['no matcher'])), /^source default refuses the question: /);
   });
 
@@ -199,12 +254,24 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       own,
       `sources: [{kind: alertmanager, url: "${real.alertmanager.url}", silences: {cluster: berlin, lease: 1m, matchers: ${matchers}}}]`,
     );
-    const later = (seconds: number): Clock => ({ ...systemClock, now: () => Temporal.Now.instant().add({ seconds }) });
+    const later = (seconds: number): Clock => ({
+      ...systemClock,
+      now: () => Temporal.Now.instant().add({ seconds }),
+    });
     const begin = (clock: Clock = systemClock) => openMonitoring(own, { clock, log: silentLog });
-    type Silence = { readonly id: string; readonly comment: string; readonly endsAt: string; readonly status: { readonly state: string } };
+    type Silence = {
+      readonly id: string;
+      readonly comment: string;
+      readonly endsAt: string;
+      readonly status: { readonly state: string };
+    };
     const inForce = async (): Promise<readonly Silence[]> => {
-      const all = (await (await fetch(`${real.alertmanager.url}/api/v2/silences`)).json()) as readonly Silence[];
-      return all.filter(({ comment, status }) => comment.includes('Drydock') && status.state === 'active');
+      const all = (await (
+        await fetch(`${real.alertmanager.url}/api/v2/silences`)
+      ).json()) as readonly Silence[];
+      return all.filter(
+        ({ comment, status }) => comment.includes('Drydock') && status.state === 'active',
+      );
     };
     await begin().silence(new Set(['a.b', 'n2']), signal);
     const first = await inForce();
@@ -212,7 +279,10 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     await begin(later(40)).silence(new Set(['a.b']), signal);
     const [kept, ...others] = await inForce();
     assert.deepEqual([others, first.some(({ id }) => id === kept?.id)], [[], true]);
-    assert.ok(Date.parse(kept?.endsAt ?? '') > Date.parse(first[0]?.endsAt ?? '') + 30_000, 'it lasts longer');
+    assert.ok(
+      Date.parse(kept?.endsAt ?? '') > Date.parse(first[0]?.endsAt ?? '') + 30_000,
+      'it lasts longer',
+    );
     const silenced = async (node: string): Promise<number> => {
       const labels = { alertname: 'Probe', node };
       await fetch(`${real.alertmanager.url}/api/v2/alerts`, {
@@ -220,8 +290,16 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify([{ labels }]),
       });
-      const query = new URLSearchParams({ filter: `node="${node}"`, active: 'false', silenced: 'true' });
-      return ((await (await fetch(`${real.alertmanager.url}/api/v2/alerts?${query.toString()}`)).json()) as readonly unknown[]).length;
+      const query = new URLSearchParams({
+        filter: `node="${node}"`,
+        active: 'false',
+        silenced: 'true',
+      });
+      return (
+        (await (
+          await fetch(`${real.alertmanager.url}/api/v2/alerts?${query.toString()}`)
+        ).json()) as readonly unknown[]
+      ).length;
     };
     assert.deepEqual([await silenced('a.b:9100'), await silenced('axb:9100')], [1, 0]);
     await begin().silence(new Set(), signal);
@@ -242,7 +320,8 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       for (const name of names) await create(harness.api, dueNode(name, { labels: { group } }));
       await nodesReady(harness.api, names);
     };
-    const told = ({ waiting }: MaintenancePlanStatus): string => `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
+    const told = ({ waiting }: MaintenancePlanStatus): string =>
+      `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
     const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>
       untilPlan(harness.api, name, `told ${what.source}`, status => what.test(told(status)));
     const untilPhase = (name: string, wanted: string): Promise<MaintenancePlanStatus> =>
@@ -253,32 +332,56 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       const before = real.guard.requests;
       await fleet('metrics', 2);
       assert.equal(real.guard.requests, before, 'nothing is asked without a plan');
-      const errors = { name: 'errors', promql: { query: 'test_errors', expression: 'value < 0.01', minSamples: 2 }, forSeconds: 1 };
+      const errors = {
+        name: 'errors',
+        promql: { query: 'test_errors', expression: 'value < 0.01', minSamples: 2 },
+        forSeconds: 1,
+      };
       const page = { name: 'page', alerts: { matchers: critical } };
       real.metrics.set('test_errors{app="b"}', '0.25');
       await untilFires('ManyErrors');
-      await create(harness.api, plan('metrics', 'metrics', { gates: [errors, page], soakSeconds: 5 }));
+      await create(
+        harness.api,
+        plan('metrics', 'metrics', { gates: [errors, page], soakSeconds: 5 }),
+      );
       await untilTold('metrics', /^Gate: gate errors: test_errors\{.*app="b".*\} is 0\.25$/);
       real.metrics.delete('test_errors{app="b"}');
-      await untilTold('metrics', /^GateUnknown: gate errors is unknown: its query has 1 samples, and at least 2 are needed$/);
+      await untilTold(
+        'metrics',
+        /^GateUnknown: gate errors is unknown: its query has 1 samples, and at least 2 are needed$/,
+      );
       real.metrics.set('test_errors{app="b"}', 'NaN');
-      await untilTold('metrics', /^GateUnknown: gate errors is unknown: no number: test_errors\{.*\} is NaN$/);
+      await untilTold(
+        'metrics',
+        /^GateUnknown: gate errors is unknown: no number: test_errors\{.*\} is NaN$/,
+      );
       const end = await real.silence('Outage');
       real.metrics.set('test_errors{app="b"}', '0').set('test_outage', '1');
-      await untilPlan(harness.api, 'metrics', 'begun with', ({ inFlight = [] }) => inFlight.length > 0);
+      await untilPlan(
+        harness.api,
+        'metrics',
+        'begun with',
+        ({ inFlight = [] }) => inFlight.length > 0,
+      );
       await untilTold('metrics', /^Soaking/);
       await end();
       await untilTold('metrics', /^SoakBroken: .*gate page: firing: Outage/);
       real.metrics.set('test_outage', '0');
       await untilTold('metrics', /^Soaking/);
       await real.prometheus.stop();
-      await untilTold('metrics', /^SoakBroken: .*gate errors is unknown: source default responds with 502/);
+      await untilTold(
+        'metrics',
+        /^SoakBroken: .*gate errors is unknown: source default responds with 502/,
+      );
       await real.prometheus.start();
       const done = await untilPhase('metrics', 'Complete');
       assert.deepEqual([done.nodes?.done, done.nodes?.failed], [2, 0]);
       const last = real.guard.requests;
       await new Promise(resolve => setTimeout(resolve, 3000));
-      assert.ok(real.guard.requests - last <= 1, `${real.guard.requests - last} requests in 3 s of a plan that is complete`);
+      assert.ok(
+        real.guard.requests - last <= 1,
+        `${real.guard.requests - last} requests in 3 s of a plan that is complete`,
+      );
     });
 
     test('halt, name what they do not know, and share one question', async () => {
@@ -291,20 +394,38 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       await create(harness.api, plan('halting', 'halting', { gates }));
       const before = real.guard.requests;
       const since = performance.now();
-      await untilPlan(harness.api, 'halting', 'at work', ({ inFlight = [] }) => inFlight.length > 0);
+      await untilPlan(
+        harness.api,
+        'halting',
+        'at work',
+        ({ inFlight = [] }) => inFlight.length > 0,
+      );
       real.metrics.set('test_errors{app="a"}', '0.9');
       const halted = await untilPhase('halting', 'Halted');
-      assert.deepEqual([halted.haltedBy?.gate, halted.haltedBy?.message], ['errors', 'the query is 0.9']);
+      assert.deepEqual(
+        [halted.haltedBy?.gate, halted.haltedBy?.message],
+        ['errors', 'the query is 0.9'],
+      );
       const seconds = (performance.now() - since) / 1000;
-      assert.ok(real.guard.requests - before <= seconds + 2, `${real.guard.requests - before} requests in ${seconds} s`);
+      assert.ok(
+        real.guard.requests - before <= seconds + 2,
+        `${real.guard.requests - before} requests in ${seconds} s`,
+      );
       real.metrics.set('test_errors{app="a"}', '0');
-      await untilPlan(harness.api, 'halting', 'open again', ({ gates: [first] = [] }) => first?.value === 'True');
+      await untilPlan(
+        harness.api,
+        'halting',
+        'open again',
+        ({ gates: [first] = [] }) => first?.value === 'True',
+      );
       await harness.drydock('plan', 'retry', 'halting', '--failed');
       await untilPhase('halting', 'Complete');
       await fleet('lost', 1);
       await create(
         harness.api,
-        plan('lost', 'lost', { gates: [{ name: 'lost', promql: { source: 'thanos', query: '1', expression: 'true' } }] }),
+        plan('lost', 'lost', {
+          gates: [{ name: 'lost', promql: { source: 'thanos', query: '1', expression: 'true' } }],
+        }),
       );
       await untilTold(
         'lost',
@@ -315,7 +436,13 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     test('are counted by how they ended', async () => {
       const text = await (await fetch(metrics)).text();
       for (const result of ['answered', 'failed'])
-        assert.match(text, new RegExp(`^drydock_gate_queries_total\\{kind="promql",result="${result}"\\} [1-9]`, 'm'));
+        assert.match(
+          text,
+          new RegExp(
+            `^drydock_gate_queries_total\\{kind="promql",result="${result}"\\} [1-9]`,
+            'm',
+          ),
+        );
       assert.match(text, /^drydock_gate_queries_total\{kind="alerts",result="answered"\} [1-9]/m);
     });
   });

@@ -1,4 +1,12 @@
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +22,10 @@ import { waitFor } from '../../control-plane/wait.ts';
 import { ensureController, type LeftOut } from '../builds.ts';
 import { sourcesOf } from '../installed.ts';
 
-/** A real Prometheus and a real Alertmanager on this machine, what they scrape, and what stands in front of them in a cluster. */
+/**
+ * A real Prometheus and a real Alertmanager on this machine, what they scrape, and what stands in
+ * front of them in a cluster.
+ */
 
 const strip = ['-ldflags', '-s -w'];
 
@@ -25,7 +36,15 @@ const prometheusBuild: GoBuild = {
   salt: 'remove_all_sd',
   announcement: 'building Prometheus for the tests, two to five minutes the first time,',
   build: (folder, go) =>
-    go(['build', '-tags', 'remove_all_sd', ...strip, '-o', join(folder, 'prometheus'), 'github.com/prometheus/prometheus/cmd/prometheus']),
+    go([
+      'build',
+      '-tags',
+      'remove_all_sd',
+      ...strip,
+      '-o',
+      join(folder, 'prometheus'),
+      'github.com/prometheus/prometheus/cmd/prometheus',
+    ]),
 };
 
 const alertmanagerModule = 'github.com/prometheus/alertmanager';
@@ -38,7 +57,8 @@ const alertmanagerBuild: GoBuild = {
   build: async (folder, go) => {
     const { module } = alertmanagerBuild;
     await go(['mod', 'download', alertmanagerModule]);
-    // The module is published without the page that it embeds, and does not build so: a copy has an empty one.
+    // The module is published without the page that it embeds, and does not build so: a copy has an
+    // empty one.
     const copy = mkdtempSync(join(tmpdir(), 'drydock-alertmanager-'));
     try {
       const sources = join(copy, 'sources');
@@ -53,7 +73,13 @@ const alertmanagerBuild: GoBuild = {
       const goMod = join(copy, 'go.mod');
       await go(['mod', 'edit', '-replace', `${alertmanagerModule}=${sources}`, goMod]);
       const from = ['-modfile', goMod, ...strip];
-      await go(['build', ...from, '-o', join(folder, 'alertmanager'), `${alertmanagerModule}/cmd/alertmanager`]);
+      await go([
+        'build',
+        ...from,
+        '-o',
+        join(folder, 'alertmanager'),
+        `${alertmanagerModule}/cmd/alertmanager`,
+      ]);
     } finally {
       rmSync(copy, { recursive: true, force: true });
     }
@@ -61,10 +87,10 @@ const alertmanagerBuild: GoBuild = {
 };
 
 /** What is in the cache of modules may not be written, nor what is copied from it. */
-const writable = async (folder: string): Promise<void> => {
+async function writable(folder: string): Promise<void> {
   const { code, stderr } = await run('chmod', ['-R', 'u+w', folder]);
   if (code !== 0) throw new Error(`chmod ended with ${code}: ${stderr}`);
-};
+}
 
 /** Alerts as soon as an error or a fault is measured; of the two, an outage inhibits errors. */
 const rules = `
@@ -77,12 +103,14 @@ groups:
       - {alert: Untidy, expr: test_untidy > 0, labels: {severity: info}}
 `;
 
-const prometheusConfig = (exporter: number, alertmanager: number): string => `
+function prometheusConfig(exporter: number, alertmanager: number): string {
+  return `
 global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}
 rule_files: [rules.yaml]
 alerting: {alertmanagers: [{static_configs: [{targets: ['127.0.0.1:${alertmanager}']}]}]}
 scrape_configs: [{job_name: test, static_configs: [{targets: ['127.0.0.1:${exporter}']}]}]
 `;
+}
 
 const alertmanagerConfig = `
 route: {receiver: nobody, group_wait: 100ms}
@@ -91,61 +119,88 @@ inhibit_rules: [{source_matchers: ['alertname="Outage"'], target_matchers: ['ale
 `;
 
 /** The password is `open sesame`. */
-const webConfig = (folder: string): string => `
+function webConfig(folder: string): string {
+  return `
 tls_server_config: {cert_file: ${folder}/server.crt, key_file: ${folder}/server.key, client_ca_file: ${folder}/ca.crt, client_auth_type: RequireAndVerifyClientCert}
 basic_auth_users: {drydock: '$2a$04$9fXR.gBFFuBF2crUZHQkUuZ7z4MWBYt7m47ZCCY5h78fl5AjXZKrq'}
 `;
+}
 
 const listening = (server: Server): Promise<number> =>
   // A test that fails on its way here must be able to end all the same.
-  new Promise(resolve => server.unref().listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+  new Promise(resolve =>
+    server.unref().listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+  );
 
 /** Serves what is measured, as an exporter does. */
-const exporterOf = (metrics: ReadonlyMap<string, string>): Server =>
-  createServer((_, response) => {
+function exporterOf(metrics: ReadonlyMap<string, string>): Server {
+  return createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
     response.end([...metrics].map(([series, value]) => `${series} ${value}\n`).join(''));
   });
+}
 
-/** In front of a server as in a cluster: TLS, and a token that every request has to show. Counts requests, and remembers their headers. */
+/**
+ * In front of a server as in a cluster: TLS, and a token that every request has to show. Counts
+ * requests, and remembers their headers.
+ */
 type Guard = { readonly url: string; token: string; requests: number; close(): void };
 
-const guardOf = async (target: string): Promise<Guard> => {
-  const server = createTlsServer({ cert: serverPair.cert, key: serverPair.key }, (request, response) => {
-    guard.requests += 1;
-    void (async (): Promise<void> => {
-      if (request.headers.authorization !== `Bearer ${guard.token}`) {
-        response.writeHead(401).end(JSON.stringify({ error: `not allowed: ${request.headers.authorization}` }));
-        return;
-      }
-      const parts: Buffer[] = [];
-      for await (const part of request) parts.push(part as Buffer);
-      const { method = 'GET', url = '' } = request;
-      const type = request.headers['content-type'];
-      const body = method === 'POST' ? { body: Buffer.concat(parts) } : {};
-      const answer = await fetch(`${target}${url}`, { method, ...body, ...(type !== undefined && { headers: { 'content-type': type } }) });
-      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(await answer.text());
-    })().catch(() => response.writeHead(502).end());
-  });
+async function guardOf(target: string): Promise<Guard> {
+  const server = createTlsServer(
+    { cert: serverPair.cert, key: serverPair.key },
+    (request, response) => {
+      guard.requests += 1;
+      void (async (): Promise<void> => {
+        if (request.headers.authorization !== `Bearer ${guard.token}`) {
+          response
+            .writeHead(401)
+            .end(JSON.stringify({ error: `not allowed: ${request.headers.authorization}` }));
+          return;
+        }
+        const parts: Buffer[] = [];
+        for await (const part of request) parts.push(part as Buffer);
+        const { method = 'GET', url = '' } = request;
+        const type = request.headers['content-type'];
+        const body = method === 'POST' ? { body: Buffer.concat(parts) } : {};
+        const answer = await fetch(`${target}${url}`, {
+          method,
+          ...body,
+          ...(type !== undefined && { headers: { 'content-type': type } }),
+        });
+        response
+          .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+          .end(await answer.text());
+      })().catch(() => response.writeHead(502).end());
+    },
+  );
   const port = await listening(server);
   const close = (): void => {
     server.closeAllConnections();
     server.close();
   };
-  const guard: Guard = { url: `https://127.0.0.1:${port}`, token: 'first-token', requests: 0, close };
+  const guard: Guard = {
+    url: `https://127.0.0.1:${port}`,
+    token: 'first-token',
+    requests: 0,
+    close,
+  };
   return guard;
-};
+}
 
-/** One of them: it can be away for a while, and comes back at the same address with what it has stored. */
+/**
+ * One of them: it can be away for a while, and comes back at the same address with what it has
+ * stored.
+ */
 type Service = { readonly url: string; start(): Promise<void>; stop(): Promise<void> };
 
-const serviceOf = (
+function serviceOf(
   controlPlane: ControlPlane,
   url: string,
   ready: () => Promise<boolean>,
   command: string,
   args: readonly string[],
-): Service => {
+): Service {
   let count = 0;
   let running: Running | undefined;
   return {
@@ -155,11 +210,13 @@ const serviceOf = (
       const name = `${command.split('/').at(-1)}-${new URL(url).port}-${count}`;
       const begun = controlPlane.run({ name, command, args, patience: '5s' });
       running = begun;
-      await waitFor(`${name} to be ready`, async () => ((await ready()) ? { done: undefined } : { yet: begun.tail() }));
+      await waitFor(`${name} to be ready`, async () =>
+        (await ready()) ? { done: undefined } : { yet: begun.tail() },
+      );
     },
     stop: async () => running?.stop(),
   };
-};
+}
 
 export type RealMonitoring = {
   readonly kind: 'started';
@@ -178,25 +235,32 @@ export type RealMonitoring = {
   stop(): Promise<void>;
 };
 
-const mustFetch = async (url: string, options: RequestInit = {}): Promise<Response> => {
+async function mustFetch(url: string, options: RequestInit = {}): Promise<Response> {
   const answer = await fetch(url, options);
   if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
   return answer;
-};
+}
 
-const silencer =
-  (url: string): RealMonitoring['silence'] =>
-  async name => {
+function silencer(url: string): RealMonitoring['silence'] {
+  return async name => {
     const matchers = [{ name: 'alertname', value: name, isRegex: false, isEqual: true }];
     const endsAt = new Date(Date.now() + 3_600_000).toISOString();
-    const body = JSON.stringify({ matchers, startsAt: new Date().toISOString(), endsAt, createdBy: 'test', comment: 'test' });
+    const body = JSON.stringify({
+      matchers,
+      startsAt: new Date().toISOString(),
+      endsAt,
+      createdBy: 'test',
+      comment: 'test',
+    });
     const headers = { 'content-type': 'application/json' };
     const answer = await mustFetch(`${url}/api/v2/silences`, { method: 'POST', headers, body });
     const { silenceID } = (await answer.json()) as { readonly silenceID: string };
-    return async () => void (await mustFetch(`${url}/api/v2/silence/${silenceID}`, { method: 'DELETE' }));
+    return async () =>
+      void (await mustFetch(`${url}/api/v2/silence/${silenceID}`, { method: 'DELETE' }));
   };
+}
 
-const writeFiles = (folder: string, exporter: number, alertmanager: number): void => {
+function writeFiles(folder: string, exporter: number, alertmanager: number): void {
   mkdirSync(folder, { recursive: true });
   const files = {
     'ca.crt': testAuthority,
@@ -211,13 +275,22 @@ const writeFiles = (folder: string, exporter: number, alertmanager: number): voi
     'alertmanager.yaml': alertmanagerConfig,
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-};
+}
 
-const answers = async (url: string): Promise<boolean> => (await fetch(url)).ok;
+async function answers(url: string): Promise<boolean> {
+  return (await fetch(url)).ok;
+}
 
-/** Builds and starts them beside a control plane, which holds them; or says why this machine cannot. */
-export const startMonitoring = async (controlPlane: ControlPlane): Promise<RealMonitoring | LeftOut> => {
-  const builds = { prometheus: await ensureController(prometheusBuild), alertmanager: await ensureController(alertmanagerBuild) };
+/**
+ * Builds and starts them beside a control plane, which holds them; or says why this machine cannot.
+ */
+export async function startMonitoring(
+  controlPlane: ControlPlane,
+): Promise<RealMonitoring | LeftOut> {
+  const builds = {
+    prometheus: await ensureController(prometheusBuild),
+    alertmanager: await ensureController(alertmanagerBuild),
+  };
   if (builds.prometheus.kind === 'left-out') return builds.prometheus;
   if (builds.alertmanager.kind === 'left-out') return builds.alertmanager;
   const [open = 0, closed = 0, alerting = 0] = await freePorts(3);
@@ -237,10 +310,22 @@ export const startMonitoring = async (controlPlane: ControlPlane): Promise<RealM
     (port: number): (() => Promise<boolean>) =>
     () =>
       answers(`http://${at(port)}/-/ready`);
-  const prometheus = serviceOf(controlPlane, `http://${at(open)}`, ready(open), program, argsOf('prometheus', open));
+  const prometheus = serviceOf(
+    controlPlane,
+    `http://${at(open)}`,
+    ready(open),
+    program,
+    argsOf('prometheus', open),
+  );
   const isListening = (): Promise<boolean> => fetch(`http://${at(closed)}/`).then(() => true);
   const closedArgs = [...argsOf('closed', closed), `--web.config.file=${folder}/web.yaml`];
-  const closedPrometheus = serviceOf(controlPlane, `https://${at(closed)}`, isListening, program, closedArgs);
+  const closedPrometheus = serviceOf(
+    controlPlane,
+    `https://${at(closed)}`,
+    isListening,
+    program,
+    closedArgs,
+  );
   const alertmanager = serviceOf(
     controlPlane,
     `http://${at(alerting)}`,
@@ -271,4 +356,4 @@ export const startMonitoring = async (controlPlane: ControlPlane): Promise<RealM
       exporter.close();
     },
   };
-};
+}

@@ -21,7 +21,12 @@ export const surroundings = [
     metadata: { name: 'cluster' },
     spec: { platformSpec: { type: 'AWS', aws: {} } },
   },
-  { apiVersion: 'config.openshift.io/v1', kind: 'DNS', metadata: { name: 'cluster' }, spec: { baseDomain: 'test.example.com' } },
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'DNS',
+    metadata: { name: 'cluster' },
+    spec: { baseDomain: 'test.example.com' },
+  },
 ] as const;
 
 export const infrastructureStatus = {
@@ -36,16 +41,27 @@ export const infrastructureStatus = {
 } as const;
 
 /** The webhooks of its manifests, with an address in the place of a Service. */
-export const webhooks = (port: number, caBundle: string): readonly object[] => {
-  const webhook = (verb: 'mutate' | 'validate', kind: 'machine' | 'machineset', operations: readonly string[]): object => ({
+export function webhooks(port: number, caBundle: string): readonly object[] {
+  const webhook = (
+    verb: 'mutate' | 'validate',
+    kind: 'machine' | 'machineset',
+    operations: readonly string[],
+  ): object => ({
     name: `${verb === 'mutate' ? 'default' : 'validation'}.${kind}.${group}`,
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
     failurePolicy: 'Fail',
-    clientConfig: { url: `https://127.0.0.1:${port}/${verb}-machine-openshift-io-v1beta1-${kind}`, caBundle },
+    clientConfig: {
+      url: `https://127.0.0.1:${port}/${verb}-machine-openshift-io-v1beta1-${kind}`,
+      caBundle,
+    },
     rules: [{ apiGroups: [group], apiVersions: ['v1beta1'], resources: [`${kind}s`], operations }],
   });
-  const configuration = (kind: string, verb: 'mutate' | 'validate', operations: readonly string[]): object => ({
+  const configuration = (
+    kind: string,
+    verb: 'mutate' | 'validate',
+    operations: readonly string[],
+  ): object => ({
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind,
     metadata: { name: 'machine-api' },
@@ -55,7 +71,7 @@ export const webhooks = (port: number, caBundle: string): readonly object[] => {
     configuration('MutatingWebhookConfiguration', 'mutate', ['CREATE']),
     configuration('ValidatingWebhookConfiguration', 'validate', ['CREATE', 'UPDATE']),
   ];
-};
+}
 
 const providerSpec = {
   value: {
@@ -71,21 +87,25 @@ const providerSpec = {
   },
 } as const;
 
-const roleLabels = (role: string): Readonly<Record<string, string>> => ({
-  [labels.role]: role,
-  [labels.type]: role,
-  [labels.cluster]: cluster,
-});
+function roleLabels(role: string): Readonly<Record<string, string>> {
+  return {
+    [labels.role]: role,
+    [labels.type]: role,
+    [labels.cluster]: cluster,
+  };
+}
 
 /** A Machine of nobody, as masters are. */
-export const machine = (name: string, role: string): object => ({
-  apiVersion,
-  kind: 'Machine',
-  metadata: { name, namespace, labels: roleLabels(role) },
-  spec: { providerSpec },
-});
+export function machine(name: string, role: string): object {
+  return {
+    apiVersion,
+    kind: 'Machine',
+    metadata: { name, namespace, labels: roleLabels(role) },
+    spec: { providerSpec },
+  };
+}
 
-export const machineSet = (name: string, replicas: number): object => {
+export function machineSet(name: string, replicas: number): object {
   const matchLabels = { [labels.set]: name, [labels.cluster]: cluster };
   return {
     apiVersion,
@@ -94,7 +114,10 @@ export const machineSet = (name: string, replicas: number): object => {
     spec: {
       replicas,
       selector: { matchLabels },
-      template: { metadata: { labels: { ...roleLabels('worker'), ...matchLabels } }, spec: { providerSpec } },
+      template: {
+        metadata: { labels: { ...roleLabels('worker'), ...matchLabels } },
+        spec: { providerSpec },
+      },
     },
   };
-};
+}

@@ -11,18 +11,29 @@ import {
   podsOn,
   podsReady,
 } from '../../control-plane/objects/cluster.ts';
-import { budget, deployment, namespace as namespaced } from '../../control-plane/objects/manifests.ts';
+import {
+  budget,
+  deployment,
+  namespace as namespaced,
+} from '../../control-plane/objects/manifests.ts';
 import type { List } from '../../control-plane/objects/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
 import { skipOf } from '../builds.ts';
 import { instanceIn } from '../fake-kubelets.ts';
 import { type Neighbourhood, startNeighbourhood } from '../neighbourhood.ts';
-import { type Machine, type MachineApi, type MachineSet, machineApiBuild, startMachineApi } from './openshift.ts';
+import {
+  type Machine,
+  type MachineApi,
+  type MachineSet,
+  machineApiBuild,
+  startMachineApi,
+} from './openshift.ts';
 
 /** What Drydock relies on when it replaces machines of OpenShift, on its real controllers. */
 
 const started = await startNeighbourhood(machineApiBuild);
-const machineApi = started.kind === 'left-out' ? started : await startMachineApi(started.controlPlane, started.ec2);
+const machineApi =
+  started.kind === 'left-out' ? started : await startMachineApi(started.controlPlane, started.ec2);
 if (machineApi.kind === 'left-out' && started.kind === 'started') await started.stop();
 const skip = skipOf(machineApi);
 const { controlPlane, ec2 } = started as Neighbourhood;
@@ -40,42 +51,62 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   const nodeOf = ({ status }: Machine): string => status?.nodeRef?.name ?? '';
   const instanceState = async ({ spec }: Machine): Promise<string | undefined> =>
     (await ec2.instances()).find(({ id }) => id === instanceIn(spec.providerID))?.state;
-  const isThere = async (machine: Machine): Promise<boolean> => (await api.call('GET', pathOf(machine))).status === 200;
+  const isThere = async (machine: Machine): Promise<boolean> =>
+    (await api.call('GET', pathOf(machine))).status === 200;
   const untilGone = (machine: Machine): Promise<void> =>
-    until(`${machine.metadata.name} to be gone`, async () => !(await isThere(machine)), { deadlineMs: 90_000 });
+    until(`${machine.metadata.name} to be gone`, async () => !(await isThere(machine)), {
+      deadlineMs: 90_000,
+    });
   const look = (machine: Machine): Promise<Machine> => api.get<Machine>(pathOf(machine));
-  const condition = ({ status }: Machine, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
-  const isCordoned = async (machine: Machine): Promise<boolean> => (await getNode(api, nodeOf(machine))).spec.unschedulable === true;
-  const annotate = (machine: Machine, annotations: Readonly<Record<string, string | null>>): Promise<unknown> =>
-    api.patch(pathOf(machine), { metadata: { annotations } });
+  const condition = ({ status }: Machine, wanted: string) =>
+    status?.conditions?.find(({ type }) => type === wanted);
+  const isCordoned = async (machine: Machine): Promise<boolean> =>
+    (await getNode(api, nodeOf(machine))).spec.unschedulable === true;
+  const annotate = (
+    machine: Machine,
+    annotations: Readonly<Record<string, string | null>>,
+  ): Promise<unknown> => api.patch(pathOf(machine), { metadata: { annotations } });
   const hooked = (machine: Machine, preDrain: readonly object[]): Promise<unknown> =>
     api.patch(pathOf(machine), { spec: { lifecycleHooks: { preDrain } } });
   const eventsOf = async ({
     metadata,
-  }: Machine): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> => {
+  }: Machine): Promise<
+    readonly { readonly reason: string; readonly message: string; readonly type: string }[]
+  > => {
     type Event = {
       readonly reason: string;
       readonly message: string;
       readonly type: string;
       readonly involvedObject: { readonly name: string };
     };
-    const { items } = await api.get<List<Event>>(`/api/v1/namespaces/${openshift.namespace}/events`);
+    const { items } = await api.get<List<Event>>(
+      `/api/v1/namespaces/${openshift.namespace}/events`,
+    );
     return items.filter(({ involvedObject }) => involvedObject.name === metadata.name);
   };
   /** Waits for a Machine of the pool that was not there before, with a Ready node. */
   const replacement = (before: readonly Machine[]): Promise<Machine> =>
     waitFor('the replacement to be Running', async () => {
       const names = new Set(before.map(({ metadata }) => metadata.name));
-      const made = (await openshift.machines(pool)).find(({ metadata }) => !names.has(metadata.name));
+      const made = (await openshift.machines(pool)).find(
+        ({ metadata }) => !names.has(metadata.name),
+      );
       if (made === undefined) return { yet: 'there is none' };
-      return made.status?.phase === 'Running' ? { done: made } : { yet: `${made.metadata.name} ${made.status?.phase}` };
+      return made.status?.phase === 'Running'
+        ? { done: made }
+        : { yet: `${made.metadata.name} ${made.status?.phase}` };
     });
   /** The Machine whose node has pods of the shop. */
   const busy = async (machines: readonly Machine[]): Promise<Machine> => {
-    for (const machine of machines) if ((await podsOn(api, nodeOf(machine))).length > 0) return machine;
+    for (const machine of machines)
+      if ((await podsOn(api, nodeOf(machine))).length > 0) return machine;
     throw new Error('no node has pods');
   };
-  const timed = async <T>(context: TestContext, what: string, work: () => Promise<T>): Promise<T> => {
+  const timed = async <T>(
+    context: TestContext,
+    what: string,
+    work: () => Promise<T>,
+  ): Promise<T> => {
     const since = performance.now();
     const result = await work();
     context.diagnostic(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
@@ -107,7 +138,10 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     assert.equal(await isCordoned(old!), false);
     assert.equal(await instanceState(old!), 'running');
     const blocked = condition(await look(old!), 'Drainable');
-    assert.deepEqual([blocked?.status, blocked?.severity, blocked?.reason], ['False', 'Warning', 'HookPresent']);
+    assert.deepEqual(
+      [blocked?.status, blocked?.severity, blocked?.reason],
+      ['False', 'Warning', 'HookPresent'],
+    );
     assert.match(blocked?.message ?? '', /Name:HoldForDrydock Owner:drydock/);
 
     const late = await api.call(
@@ -117,10 +151,15 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
       'application/merge-patch+json',
     );
     assert.equal(late.status, 403);
-    assert.match(failureIn(late).message, /pre-terminate hooks are immutable when machine is marked for deletion.*HoldForDrydock/);
+    assert.match(
+      failureIn(late).message,
+      /pre-terminate hooks are immutable when machine is marked for deletion.*HoldForDrydock/,
+    );
 
     await hooked(old!, []);
-    await timed(context, 'gone once the hook was removed, node without pods', () => untilGone(old!));
+    await timed(context, 'gone once the hook was removed, node without pods', () =>
+      untilGone(old!),
+    );
     assert.equal(await instanceState(old!), 'terminated');
     await openshift.poolReady(pool, replicas);
   });
@@ -131,13 +170,20 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await hooked(old!, [hook]);
     await api.delete(pathOf(old!));
     await replacement(machines);
-    await api.patch(`/api/v1/nodes/${nodeOf(old!)}`, { spec: { unschedulable: true, taints: [taint] } });
+    await api.patch(`/api/v1/nodes/${nodeOf(old!)}`, {
+      spec: { unschedulable: true, taints: [taint] },
+    });
     await hooked(old!, []);
     await timed(context, 'gone', async () => {
       const keys = new Set<string>();
       await until('the Machine to be gone', async () => {
         const { status, body } = await api.call('GET', `/api/v1/nodes/${nodeOf(old!)}`);
-        if (status === 200) keys.add(((body as { spec: { taints?: { key: string }[] } }).spec.taints ?? []).map(({ key }) => key).join());
+        if (status === 200)
+          keys.add(
+            ((body as { spec: { taints?: { key: string }[] } }).spec.taints ?? [])
+              .map(({ key }) => key)
+              .join(),
+          );
         return !(await isThere(old!));
       });
       assert.ok(
@@ -146,7 +192,9 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
       );
     });
     assert.deepEqual(
-      (await eventsOf(old!)).map(({ reason }) => reason).filter(reason => reason.startsWith('Drain')),
+      (await eventsOf(old!))
+        .map(({ reason }) => reason)
+        .filter(reason => reason.startsWith('Drain')),
       ['DrainBlocked', 'DrainProceeds', 'DrainSucceeded'],
     );
     await openshift.poolReady(pool, replicas);
@@ -171,7 +219,11 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     const old = await busy(machines);
     await api.delete(pathOf(old));
     await replacement(machines);
-    await until('the event', async () => (await eventsOf(old)).some(({ reason }) => reason === 'DrainRequeued'), { deadlineMs: 60_000 });
+    await until(
+      'the event',
+      async () => (await eventsOf(old)).some(({ reason }) => reason === 'DrainRequeued'),
+      { deadlineMs: 60_000 },
+    );
     const event = (await eventsOf(old)).find(({ reason }) => reason === 'DrainRequeued');
     assert.equal(event?.type, 'Normal');
     assert.match(event?.message ?? '', /error when evicting pods.*global timeout reached: 20s/);
@@ -182,7 +234,9 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await api.delete(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`);
     // It backs off for 5 s to a quarter of an hour, but any change of the Machine wakes it.
     await annotate(old, { 'drydock.test/look': 'now' });
-    await timed(context, 'gone once there was no budget and its Machine was touched', () => untilGone(old));
+    await timed(context, 'gone once there was no budget and its Machine was touched', () =>
+      untilGone(old),
+    );
     await podsReady(api, shop, 3);
     await openshift.poolReady(pool, replicas);
   });
@@ -193,7 +247,11 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await budgetAllows(api, shop, 'web', 0);
     const old = await busy(machines);
     await api.delete(pathOf(old));
-    await until('the event', async () => (await eventsOf(old)).some(({ reason }) => reason === 'DrainRequeued'), { deadlineMs: 60_000 });
+    await until(
+      'the event',
+      async () => (await eventsOf(old)).some(({ reason }) => reason === 'DrainRequeued'),
+      { deadlineMs: 60_000 },
+    );
     await annotate(old, { 'machine.openshift.io/exclude-node-draining': '' });
     await timed(context, 'gone once draining was left out', () => untilGone(old));
     assert.ok((await eventsOf(old)).some(({ reason }) => reason === 'DrainSkipped'));
@@ -213,21 +271,28 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
       const now = await openshift.machines(pool);
       return (
         now.length === replicas + 2 &&
-        now.filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.phase === 'Running').length ===
+        now.filter(
+          ({ metadata, status }) =>
+            metadata.deletionTimestamp === undefined && status?.phase === 'Running',
+        ).length ===
           replicas + 1
       );
     });
     await openshift.scale(pool, replicas);
     await timed(context, 'the marked one gone', () => untilGone(marked!));
     const left = (await openshift.machines(pool)).map(({ metadata }) => metadata.name);
-    for (const machine of [leaving!, ...others]) assert.ok(left.includes(machine.metadata.name), `${machine.metadata.name} stays`);
+    for (const machine of [leaving!, ...others])
+      assert.ok(left.includes(machine.metadata.name), `${machine.metadata.name} stays`);
     await hooked(leaving!, []);
     await openshift.poolReady(pool, replicas);
   });
 
   test('a set can be scaled through its subresource, guarded by a resourceVersion', async () => {
     const path = `${openshift.pathOf('machinesets', pool)}/scale`;
-    type Scale = { readonly metadata: { readonly resourceVersion: string }; readonly spec: { readonly replicas: number } };
+    type Scale = {
+      readonly metadata: { readonly resourceVersion: string };
+      readonly spec: { readonly replicas: number };
+    };
     const scale = await api.get<Scale>(path);
     assert.equal(scale.spec.replicas, replicas);
     await api.put(path, { ...scale, spec: { replicas: replicas + 1 } });
@@ -270,7 +335,9 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
       );
       return found === undefined ? { yet: 'no' } : { done: found };
     });
-    await until('its event', async () => (await eventsOf(made)).some(({ message }) => message.includes('We have no m5.large today')));
+    await until('its event', async () =>
+      (await eventsOf(made)).some(({ message }) => message.includes('We have no m5.large today')),
+    );
     const waiting = await look(made);
     assert.equal(waiting.status?.phase, 'Provisioning');
     assert.equal(await isThere(old!), true);
@@ -280,19 +347,30 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   });
 
   test('a control plane node is drained only while no other one is cordoned, unless it is cordoned itself', async context => {
-    const [first, second] = [await openshift.makeMachine('c1-master-0', 'master'), await openshift.makeMachine('c1-master-1', 'master')];
+    const [first, second] = [
+      await openshift.makeMachine('c1-master-0', 'master'),
+      await openshift.makeMachine('c1-master-1', 'master'),
+    ];
     await cordon(api, nodeOf(second));
     await api.delete(pathOf(first));
     await until('the drain to be refused', async () =>
-      (await eventsOf(first)).some(({ reason, message }) => reason === 'DrainRequeued' && message.includes('drain not permitted')),
+      (await eventsOf(first)).some(
+        ({ reason, message }) =>
+          reason === 'DrainRequeued' && message.includes('drain not permitted'),
+      ),
     );
     assert.equal(await isCordoned(first), false);
     await cordon(api, nodeOf(first));
     await annotate(first, { 'drydock.test/look': 'now' });
-    await timed(context, 'gone once it was cordoned itself and its Machine was touched', () => untilGone(first));
+    await timed(context, 'gone once it was cordoned itself and its Machine was touched', () =>
+      untilGone(first),
+    );
     await sleep(1000);
     assert.equal(
-      (await openshift.machines()).some(({ metadata }) => metadata.name.startsWith('c1-master') && metadata.name !== second.metadata.name),
+      (await openshift.machines()).some(
+        ({ metadata }) =>
+          metadata.name.startsWith('c1-master') && metadata.name !== second.metadata.name,
+      ),
       false,
       'nothing replaces it',
     );

@@ -2,17 +2,43 @@ import { cpSync, globSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { GoBuild } from '../../control-plane/build/go-build.ts';
 import type { Api } from '../../control-plane/objects/api.ts';
-import { type Condition, isReady, type List, type Metadata, type Node } from '../../control-plane/objects/objects.ts';
+import {
+  type Condition,
+  isReady,
+  type List,
+  type Metadata,
+  type Node,
+} from '../../control-plane/objects/objects.ts';
 import { freePorts } from '../../control-plane/processes/ports.ts';
 import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { ensureController, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { startFakeKubelets } from '../fake-kubelets.ts';
-import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
-import { apiVersion, infrastructureStatus, labels, machine, machineSet, namespace, surroundings, webhooks } from './manifests.ts';
+import {
+  applyAll,
+  bundle,
+  certificates,
+  documentsIn,
+  kindsServed,
+  managerReady,
+  sourcesOf,
+} from '../installed.ts';
+import {
+  apiVersion,
+  infrastructureStatus,
+  labels,
+  machine,
+  machineSet,
+  namespace,
+  surroundings,
+  webhooks,
+} from './manifests.ts';
 
-/** In go.mod of September 2024, the time of OpenShift 4.18: the newest that the Go module proxy and the checksum database both have. */
+/**
+ * In go.mod of September 2024, the time of OpenShift 4.18: the newest that the Go module proxy and
+ * the checksum database both have.
+ */
 const operatorModule = 'github.com/openshift/machine-api-operator';
 const apiModule = 'github.com/openshift/api';
 const module = import.meta.dirname;
@@ -29,9 +55,11 @@ export const machineApiBuild: GoBuild = {
   name: 'integrations/openshift',
   module,
   salt: crds.join('\n'),
-  announcement: 'building the controllers of the OpenShift machine API for the tests, about 5 minutes the first time,',
+  announcement:
+    'building the controllers of the OpenShift machine API for the tests, about 5 minutes the first time,',
   build: async (folder, go) => {
-    const make = (name: string, sources: string): Promise<void> => go(['build', '-ldflags', '-s -w', '-o', join(folder, name), sources]);
+    const make = (name: string, sources: string): Promise<void> =>
+      go(['build', '-ldflags', '-s -w', '-o', join(folder, name), sources]);
     await make('machineset', `${operatorModule}/cmd/machineset`);
     await make('nodelink', `${operatorModule}/cmd/nodelink-controller`);
     await make('machine-controller', '.');
@@ -49,7 +77,12 @@ export type Machine = {
   readonly spec: {
     readonly providerID?: string;
     readonly lifecycleHooks?: Readonly<
-      Partial<Record<'preDrain' | 'preTerminate', readonly { readonly name: string; readonly owner: string }[]>>
+      Partial<
+        Record<
+          'preDrain' | 'preTerminate',
+          readonly { readonly name: string; readonly owner: string }[]
+        >
+      >
     >;
   };
   readonly status?: {
@@ -86,15 +119,21 @@ export interface MachineApi {
 
 const base = `/apis/${apiVersion}/namespaces/${namespace}`;
 
-const install = async ({ api }: ControlPlane, folder: string): Promise<void> => {
+async function install({ api }: ControlPlane, folder: string): Promise<void> {
   const files = readdirSync(join(folder, 'crds')).map(name => join(folder, 'crds', name));
   await applyAll(api, documentsIn(...files));
   await kindsServed(api);
   await applyAll(api, surroundings);
-  await api.patch('/apis/config.openshift.io/v1/infrastructures/cluster/status', { status: infrastructureStatus });
-};
+  await api.patch('/apis/config.openshift.io/v1/infrastructures/cluster/status', {
+    status: infrastructureStatus,
+  });
+}
 
-const startControllers = async (controlPlane: ControlPlane, folder: string, endpoint: string): Promise<() => Promise<void>> => {
+async function startControllers(
+  controlPlane: ControlPlane,
+  folder: string,
+  endpoint: string,
+): Promise<() => Promise<void>> {
   const [webhookPort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
   const environment = { KUBECONFIG: controlPlane.kubeconfig, AWS_ENDPOINT_URL: endpoint };
   const run = (name: string, ...args: readonly string[]) =>
@@ -109,24 +148,35 @@ const startControllers = async (controlPlane: ControlPlane, folder: string, endp
   );
   await managerReady(sets, healthPort);
   await applyAll(controlPlane.api, webhooks(webhookPort, bundle(controlPlane)));
-  const others = [run('machine-controller'), run('nodelink', '-logtostderr', `-namespace=${namespace}`)];
+  const others = [
+    run('machine-controller'),
+    run('nodelink', '-logtostderr', `-namespace=${namespace}`),
+  ];
   return async () => void (await Promise.all([sets, ...others].map(running => running.stop())));
-};
+}
 
 /** Phase Running says only that a node was linked. */
-const notReady = async (api: Api, machines: readonly Machine[]): Promise<readonly string[]> => {
+async function notReady(api: Api, machines: readonly Machine[]): Promise<readonly string[]> {
   const { items } = await api.get<List<Node>>('/api/v1/nodes');
   const ready = new Set(items.filter(isReady).map(({ metadata }) => metadata.name));
   const isUp = ({ metadata, status }: Machine): boolean =>
-    metadata.deletionTimestamp === undefined && status?.phase === 'Running' && ready.has(status.nodeRef?.name ?? '');
-  return machines.filter(machine => !isUp(machine)).map(({ metadata, status }) => `${metadata.name} ${status?.phase ?? 'without a phase'}`);
-};
+    metadata.deletionTimestamp === undefined &&
+    status?.phase === 'Running' &&
+    ready.has(status.nodeRef?.name ?? '');
+  return machines
+    .filter(machine => !isUp(machine))
+    .map(({ metadata, status }) => `${metadata.name} ${status?.phase ?? 'without a phase'}`);
+}
 
 /**
- * Starts the machine controllers of OpenShift on a control plane of the tests: MachineSet, drain, node link and webhooks unchanged, the actuator ours.
+ * Starts the machine controllers of OpenShift on a control plane of the tests: MachineSet, drain,
+ * node link and webhooks unchanged, the actuator ours.
  * Instances become nodes (fake-kubelets.ts). Says why where this machine cannot.
  */
-export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulator): Promise<MachineApi | LeftOut> => {
+export async function startMachineApi(
+  controlPlane: ControlPlane,
+  ec2: Ec2Emulator,
+): Promise<MachineApi | LeftOut> {
   const built = await ensureController(machineApiBuild);
   if (built.kind === 'left-out') return built;
   const { api } = controlPlane;
@@ -134,12 +184,19 @@ export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulat
   const stopControllers = await startControllers(controlPlane, built.folder, ec2.endpoint);
   const kubelets = startFakeKubelets(api, ec2);
 
-  const pathOf: MachineApi['pathOf'] = (resource, name) => (name === undefined ? `${base}/${resource}` : `${base}/${resource}/${name}`);
+  const pathOf: MachineApi['pathOf'] = (resource, name) =>
+    name === undefined ? `${base}/${resource}` : `${base}/${resource}/${name}`;
   const machines: MachineApi['machines'] = async pool => {
     const { items } = await api.get<List<Machine>>(pathOf('machines'));
-    return pool === undefined ? items : items.filter(({ metadata }) => metadata.labels?.[labels.set] === pool);
+    return pool === undefined
+      ? items
+      : items.filter(({ metadata }) => metadata.labels?.[labels.set] === pool);
   };
-  const allReady = (what: string, count: number, look: () => Promise<readonly Machine[]>): Promise<readonly Machine[]> =>
+  const allReady = (
+    what: string,
+    count: number,
+    look: () => Promise<readonly Machine[]>,
+  ): Promise<readonly Machine[]> =>
     waitFor(
       `${count} Machines of ${what} to be Running`,
       async () => {
@@ -151,7 +208,8 @@ export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulat
       },
       { deadlineMs: 60_000 },
     );
-  const poolReady: MachineApi['poolReady'] = (name, replicas) => allReady(name, replicas, () => machines(name));
+  const poolReady: MachineApi['poolReady'] = (name, replicas) =>
+    allReady(name, replicas, () => machines(name));
   return {
     kind: 'started',
     namespace,
@@ -164,13 +222,16 @@ export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulat
     },
     makeMachine: async (name, role) => {
       await api.post(pathOf('machines'), machine(name, role));
-      const [made] = await allReady(name, 1, async () => [await api.get<Machine>(pathOf('machines', name))]);
+      const [made] = await allReady(name, 1, async () => [
+        await api.get<Machine>(pathOf('machines', name)),
+      ]);
       return made as Machine;
     },
-    scale: async (pool, replicas) => void (await api.patch(pathOf('machinesets', pool), { spec: { replicas } })),
+    scale: async (pool, replicas) =>
+      void (await api.patch(pathOf('machinesets', pool), { spec: { replicas } })),
     stop: async () => {
       await kubelets.stop();
       await stopControllers();
     },
   };
-};
+}

@@ -9,7 +9,10 @@ import { ensurePackages } from './packages.ts';
 import { makePlace, must, type Place, region, secrets } from './place.ts';
 import { entryPoint, type ServiceName, Services } from './services.ts';
 
-/** A real OpenStack: Keystone, Placement, Neutron and Nova of Debian 12 with Nova's own fake hypervisor, in the folder of a control plane. */
+/**
+ * A real OpenStack: Keystone, Placement, Neutron and Nova of Debian 12 with Nova's own fake
+ * hypervisor, in the folder of a control plane.
+ */
 export interface OpenStack {
   readonly kind: 'started';
   /** The OS_* variables of its administrator. */
@@ -21,43 +24,82 @@ export interface OpenStack {
   killService(name: ServiceName): Promise<void>;
   /** Resolves when it works again. */
   startService(name: ServiceName): Promise<void>;
-  /** Leaves a server in a task that nobody is at any more, as Nova's own database has it two hours after its service has died. */
+  /**
+   * Leaves a server in a task that nobody is at any more, as Nova's own database has it two hours
+   * after its service has died.
+   */
   abandon(server: string, task: string): Promise<void>;
 }
 
-const sql = (place: Place, text: string, database: readonly string[] = []): Promise<string> =>
-  must(place, 'mariadb', ['--no-defaults', '-uroot', '-S', place.socket, '-N', ...database], text).then(({ stdout }) => stdout);
+function sql(place: Place, text: string, database: readonly string[] = []): Promise<string> {
+  return must(
+    place,
+    'mariadb',
+    ['--no-defaults', '-uroot', '-S', place.socket, '-N', ...database],
+    text,
+  ).then(({ stdout }) => stdout);
+}
 
-const counts = async (place: Place, database: string, text: string, wanted: number): Promise<boolean> =>
-  Number(await sql(place, `select count(*) from ${text}`, [database])) >= wanted;
+async function counts(
+  place: Place,
+  database: string,
+  text: string,
+  wanted: number,
+): Promise<boolean> {
+  return Number(await sql(place, `select count(*) from ${text}`, [database])) >= wanted;
+}
 
-const answers = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<boolean> => {
+async function answers(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<boolean> {
   const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
   return status >= 200 && status < 400;
-};
+}
 
-const listens = (port: number): Promise<boolean> => {
+function listens(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(port, '127.0.0.1')
     .once('connect', () => resolve(true))
     .once('error', () => resolve(false));
   return promise.finally(() => socket.destroy());
-};
+}
 
-const databases = async (place: Place): Promise<void> => {
+async function databases(place: Place): Promise<void> {
   const names = ['keystone', 'placement', 'nova_api', 'nova', 'nova_cell0', 'neutron'];
-  const grants = names.map(name => `create database ${name} character set utf8mb3; grant all on ${name}.* to 'os'@'localhost';`);
-  await sql(place, [`create user 'os'@'localhost' identified by '${secrets.database}';`, ...grants].join('\n'));
-};
+  const grants = names.map(
+    name =>
+      `create database ${name} character set utf8mb3; grant all on ${name}.* to 'os'@'localhost';`,
+  );
+  await sql(
+    place,
+    [`create user 'os'@'localhost' identified by '${secrets.database}';`, ...grants].join('\n'),
+  );
+}
 
-const novaManage = (place: Place, ...args: readonly string[]): Promise<unknown> =>
-  must(place, '/usr/bin/python3', entryPoint('nova.cmd.manage', '--config-file', join(place.folder, 'etc/nova/nova.conf'), ...args));
+function novaManage(place: Place, ...args: readonly string[]): Promise<unknown> {
+  return must(
+    place,
+    '/usr/bin/python3',
+    entryPoint(
+      'nova.cmd.manage',
+      '--config-file',
+      join(place.folder, 'etc/nova/nova.conf'),
+      ...args,
+    ),
+  );
+}
 
-const keystoneSchema = async (place: Place): Promise<void> => {
+async function keystoneSchema(place: Place): Promise<void> {
   const manage = (...args: readonly string[]): Promise<unknown> =>
-    must(place, 'keystone-manage', ['--config-file', join(place.folder, 'etc/keystone/keystone.conf'), ...args]);
+    must(place, 'keystone-manage', [
+      '--config-file',
+      join(place.folder, 'etc/keystone/keystone.conf'),
+      ...args,
+    ]);
   await manage('db_sync');
-  for (const keys of ['fernet_setup', 'credential_setup']) await manage(keys, '--keystone-user', 'root', '--keystone-group', 'root');
+  for (const keys of ['fernet_setup', 'credential_setup'])
+    await manage(keys, '--keystone-user', 'root', '--keystone-group', 'root');
   await manage(
     'bootstrap',
     '--bootstrap-username',
@@ -74,48 +116,88 @@ const keystoneSchema = async (place: Place): Promise<void> => {
     'keystone',
     ...['public', 'internal', 'admin'].flatMap(kind => [`--bootstrap-${kind}-url`, place.keystone]),
   );
-};
+}
 
-const novaSchema = async (place: Place): Promise<void> => {
+async function novaSchema(place: Place): Promise<void> {
   await novaManage(place, 'api_db', 'sync');
-  await novaManage(place, 'cell_v2', 'map_cell0', '--database_connection', place.database('nova_cell0'));
+  await novaManage(
+    place,
+    'cell_v2',
+    'map_cell0',
+    '--database_connection',
+    place.database('nova_cell0'),
+  );
   await novaManage(place, 'db', 'sync');
   await novaManage(place, 'cell_v2', 'create_cell', '--name', 'cell1');
-};
+}
 
-const schemas = async (place: Place): Promise<void> => {
+async function schemas(place: Place): Promise<void> {
   await Promise.all([
     keystoneSchema(place),
     novaSchema(place),
-    must(place, 'placement-manage', ['--config-dir', join(place.folder, 'etc/placement'), 'db', 'sync']),
+    must(place, 'placement-manage', [
+      '--config-dir',
+      join(place.folder, 'etc/placement'),
+      'db',
+      'sync',
+    ]),
     must(
       place,
       '/usr/bin/python3',
-      entryPoint('neutron.db.migration.cli', '--config-file', join(place.folder, 'etc/neutron/neutron.conf'), 'upgrade', 'heads'),
+      entryPoint(
+        'neutron.db.migration.cli',
+        '--config-file',
+        join(place.folder, 'etc/neutron/neutron.conf'),
+        'upgrade',
+        'heads',
+      ),
     ),
   ]);
-};
+}
 
-const address = ({ ports }: Place, service: 'nova' | 'placement' | 'neutron', path: string): string =>
-  `http://127.0.0.1:${ports[service]}${path}`;
+function address(
+  { ports }: Place,
+  service: 'nova' | 'placement' | 'neutron',
+  path: string,
+): string {
+  return `http://127.0.0.1:${ports[service]}${path}`;
+}
 
-/** Neutron answers 500 to a question for ports until some other question has made its models complete: it is asked for networks first. */
-const neutronAnswers = async (place: Place): Promise<boolean> => {
+/**
+ * Neutron answers 500 to a question for ports until some other question has made its models
+ * complete: it is asked for networks first.
+ */
+async function neutronAnswers(place: Place): Promise<boolean> {
   const headers = { 'x-auth-token': await tokenOf(place, 'neutron') };
   return (
-    (await answers(address(place, 'neutron', '/v2.0/networks'), headers)) && answers(address(place, 'neutron', '/v2.0/ports'), headers)
+    (await answers(address(place, 'neutron', '/v2.0/networks'), headers)) &&
+    answers(address(place, 'neutron', '/v2.0/ports'), headers)
   );
-};
+}
 
-/** Up: seen since it was started. What was reported before its end would pass for up for a while. */
-const reports = (place: Place, binary: string, host: string | undefined, since: string): Promise<boolean> => {
+/**
+ * Up: seen since it was started. What was reported before its end would pass for up for a while.
+ */
+function reports(
+  place: Place,
+  binary: string,
+  host: string | undefined,
+  since: string,
+): Promise<boolean> {
   const where = host === undefined ? '' : ` and host='${host}'`;
-  return counts(place, 'nova', `services where deleted=0 and last_seen_up >= '${since}' and \`binary\`='${binary}'${where}`, 1);
-};
+  return counts(
+    place,
+    'nova',
+    `services where deleted=0 and last_seen_up >= '${since}' and \`binary\`='${binary}'${where}`,
+    1,
+  );
+}
 
-const timestamp = (): string => new Date().toISOString().slice(0, 19).replace('T', ' ');
+function timestamp(): string {
+  return new Date().toISOString().slice(0, 19).replace('T', ' ');
+}
 
-const isUp = (place: Place, name: ServiceName, since: string): Promise<boolean> => {
+function isUp(place: Place, name: ServiceName, since: string): Promise<boolean> {
   switch (name) {
     case 'nova-api':
       return answers(address(place, 'nova', '/v2.1/'));
@@ -137,11 +219,13 @@ const isUp = (place: Place, name: ServiceName, since: string): Promise<boolean> 
     default:
       return reports(place, 'nova-compute', name.slice('nova-compute@'.length), since);
   }
-};
+}
 
-const computes = (hosts: readonly string[]): readonly ServiceName[] => hosts.map(host => `nova-compute@${host}` as const);
+function computes(hosts: readonly string[]): readonly ServiceName[] {
+  return hosts.map(host => `nova-compute@${host}` as const);
+}
 
-const begin = async (place: Place, services: Services, hosts: readonly string[]): Promise<void> => {
+async function begin(place: Place, services: Services, hosts: readonly string[]): Promise<void> {
   const up = async (...names: readonly ServiceName[]): Promise<void> => {
     const since = timestamp();
     services.start(...names);
@@ -163,27 +247,46 @@ const begin = async (place: Place, services: Services, hosts: readonly string[])
   await fillCatalog(place);
   await services.ready('rabbitmq', () => isUp(place, 'rabbitmq', ''));
   const since = timestamp();
-  const names: readonly ServiceName[] = ['placement', 'nova-conductor', 'nova-scheduler', 'nova-api', 'neutron', ...computes(hosts)];
+  const names: readonly ServiceName[] = [
+    'placement',
+    'nova-conductor',
+    'nova-scheduler',
+    'nova-api',
+    'neutron',
+    ...computes(hosts),
+  ];
   services.start(...names);
   for (const name of names) await services.ready(name, () => isUp(place, name, since));
   for (const host of hosts) {
-    await services.ready(`nova-compute@${host}`, () => counts(place, 'nova', `compute_nodes where deleted=0 and host='${host}'`, 1));
+    await services.ready(`nova-compute@${host}`, () =>
+      counts(place, 'nova', `compute_nodes where deleted=0 and host='${host}'`, 1),
+    );
   }
   await novaManage(place, 'cell_v2', 'discover_hosts');
   const list = hosts.map(host => `'${host}'`).join(',');
   await waitFor('the hosts to be in the cell', async () =>
-    (await counts(place, 'nova_api', `host_mappings where host in (${list})`, hosts.length)) ? { done: undefined } : { yet: 'not all' },
+    (await counts(place, 'nova_api', `host_mappings where host in (${list})`, hosts.length))
+      ? { done: undefined }
+      : { yet: 'not all' },
   );
+}
+
+const defaults: HarnessSettings = {
+  driver: 'fake.FakeLiveMigrateDriver',
+  migrationsAtOnce: 1,
+  pageSize: 1000,
+  tokenSeconds: 3600,
 };
 
-const defaults: HarnessSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
-
-/** Starts an OpenStack with these compute hosts beside a control plane; about half a minute. Says why where this machine cannot. */
-export const startOpenStack = async (
+/**
+ * Starts an OpenStack with these compute hosts beside a control plane; about half a minute. Says
+ * why where this machine cannot.
+ */
+export async function startOpenStack(
   controlPlane: ControlPlane,
   hosts: readonly string[],
   settings: Partial<HarnessSettings> = {},
-): Promise<OpenStack | LeftOut> => {
+): Promise<OpenStack | LeftOut> {
   const lacking = await ensurePackages();
   if (lacking !== undefined) return lacking;
   const place = await makePlace(join(controlPlane.folder, 'openstack'));
@@ -218,7 +321,8 @@ export const startOpenStack = async (
     abandon: async (server, task) => {
       const change = `update instances set task_state = '${task}', updated_at = utc_timestamp() - interval 2 hour where uuid = '${server}'`;
       const changed = await sql(place, `${change}; select row_count()`, ['nova']);
-      if (changed.trim() !== '1') throw new Error(`Nova's database has no server ${server}: ${changed}`);
+      if (changed.trim() !== '1')
+        throw new Error(`Nova's database has no server ${server}: ${changed}`);
     },
   };
-};
+}

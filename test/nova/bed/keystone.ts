@@ -15,7 +15,10 @@ class Keystone {
   }
 
   async logIn(user: string, password: string, project: string): Promise<string> {
-    const identity = { methods: ['password'], password: { user: { name: user, domain, password } } };
+    const identity = {
+      methods: ['password'],
+      password: { user: { name: user, domain, password } },
+    };
     const auth = { identity, scope: { project: { name: project, domain } } };
     const answer = await fetch(`${this.#url}/auth/tokens`, {
       method: 'POST',
@@ -23,7 +26,8 @@ class Keystone {
       body: JSON.stringify({ auth }),
     });
     const token = answer.headers.get('x-subject-token');
-    if (token === null) throw new Error(`${user} cannot log in: ${answer.status} ${await answer.text()}`);
+    if (token === null)
+      throw new Error(`${user} cannot log in: ${answer.status} ${await answer.text()}`);
     this.#token = token;
     return token;
   }
@@ -40,35 +44,55 @@ class Keystone {
   }
 
   /** Makes it, or finds it by its name; its id. */
-  async ensure(kind: string, plural: string, body: Body & { readonly name: string }): Promise<string> {
-    const found = (await this.call('GET', `/${plural}?name=${body.name}`))[plural] as readonly { readonly id: string }[];
+  async ensure(
+    kind: string,
+    plural: string,
+    body: Body & { readonly name: string },
+  ): Promise<string> {
+    const found = (await this.call('GET', `/${plural}?name=${body.name}`))[plural] as readonly {
+      readonly id: string;
+    }[];
     if (found[0] !== undefined) return found[0].id;
-    const made = (await this.call('POST', `/${plural}`, { [kind]: body }))[kind] as { readonly id: string };
+    const made = (await this.call('POST', `/${plural}`, { [kind]: body }))[kind] as {
+      readonly id: string;
+    };
     return made.id;
   }
 }
 
 /** Users for the services, and the catalog that tells where they are. */
-export const fillCatalog = async ({ keystone: url, ports }: Place): Promise<void> => {
+export async function fillCatalog({ keystone: url, ports }: Place): Promise<void> {
   const keystone = new Keystone(url);
   await keystone.logIn('admin', secrets.admin, 'admin');
-  const project = await keystone.ensure('project', 'projects', { name: 'service', domain_id: 'default' });
+  const project = await keystone.ensure('project', 'projects', {
+    name: 'service',
+    domain_id: 'default',
+  });
   const roles = [];
-  for (const name of ['admin', 'service']) roles.push(await keystone.ensure('role', 'roles', { name }));
+  for (const name of ['admin', 'service'])
+    roles.push(await keystone.ensure('role', 'roles', { name }));
   for (const [type, name, address] of [
     ['compute', 'nova', `http://127.0.0.1:${ports.nova}/v2.1`],
     ['placement', 'placement', `http://127.0.0.1:${ports.placement}`],
     ['network', 'neutron', `http://127.0.0.1:${ports.neutron}`],
   ] as const) {
-    const user = await keystone.ensure('user', 'users', { name, domain_id: 'default', password: secrets.service });
-    for (const role of roles) await keystone.call('PUT', `/projects/${project}/users/${user}/roles/${role}`);
+    const user = await keystone.ensure('user', 'users', {
+      name,
+      domain_id: 'default',
+      password: secrets.service,
+    });
+    for (const role of roles)
+      await keystone.call('PUT', `/projects/${project}/users/${user}/roles/${role}`);
     const service = await keystone.ensure('service', 'services', { name, type });
     for (const kind of ['public', 'internal', 'admin']) {
-      await keystone.call('POST', '/endpoints', { endpoint: { service_id: service, interface: kind, region_id: region, url: address } });
+      await keystone.call('POST', '/endpoints', {
+        endpoint: { service_id: service, interface: kind, region_id: region, url: address },
+      });
     }
   }
-};
+}
 
 /** Of a service's user, to ask another service. */
-export const tokenOf = (place: Place, service: string): Promise<string> =>
-  new Keystone(place.keystone).logIn(service, secrets.service, 'service');
+export function tokenOf(place: Place, service: string): Promise<string> {
+  return new Keystone(place.keystone).logIn(service, secrets.service, 'service');
+}

@@ -5,18 +5,33 @@ import { clean, type Place } from './place.ts';
 
 /** The programs of one OpenStack. */
 
-const program = (place: Place, name: string, command: string, args: readonly string[], more: readonly string[] = []): Program => ({
-  name: `openstack-${name}`,
-  command: 'env',
-  // Variables come before the command: `env -i A=1 COMMAND`.
-  args: [...clean(place, '').slice(0, -1), ...more, command, ...args],
-  cwd: place.folder,
-  patience: '10s',
-});
+function program(
+  place: Place,
+  name: string,
+  command: string,
+  args: readonly string[],
+  more: readonly string[] = [],
+): Program {
+  return {
+    name: `openstack-${name}`,
+    command: 'env',
+    // Variables come before the command: `env -i A=1 COMMAND`.
+    args: [...clean(place, '').slice(0, -1), ...more, command, ...args],
+    cwd: place.folder,
+    patience: '10s',
+  };
+}
 
-const epmd = (place: Place): Program => program(place, 'epmd', 'epmd', ['-address', '127.0.0.1', '-port', String(place.ports.epmd)]);
+function epmd(place: Place): Program {
+  return program(place, 'epmd', 'epmd', [
+    '-address',
+    '127.0.0.1',
+    '-port',
+    String(place.ports.epmd),
+  ]);
+}
 
-const rabbitmq = (place: Place): Program => {
+function rabbitmq(place: Place): Program {
   const { folder, ports } = place;
   const more = {
     PATH: '/usr/lib/rabbitmq/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -32,7 +47,8 @@ const rabbitmq = (place: Place): Program => {
     RABBITMQ_LOG_BASE: `${folder}/rabbitmq-log`,
     RABBITMQ_NODENAME: `drydock${ports.rabbit}@localhost`,
     RABBITMQ_DIST_PORT: ports.rabbitDistribution,
-    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
+      '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
   };
   return program(
     place,
@@ -41,10 +57,10 @@ const rabbitmq = (place: Place): Program => {
     [],
     Object.entries(more).map(([name, value]) => `${name}=${value}`),
   );
-};
+}
 
-const mariadb = (place: Place): Program =>
-  program(place, 'mariadb', 'mariadbd', [
+function mariadb(place: Place): Program {
+  return program(place, 'mariadb', 'mariadbd', [
     '--no-defaults',
     '--user=root',
     `--datadir=${place.folder}/mysql`,
@@ -60,18 +76,31 @@ const mariadb = (place: Place): Program =>
     '--skip-innodb-doublewrite',
     '--performance-schema=0',
   ]);
+}
 
 /** Arguments without blanks in them. */
-const words = (text: string): readonly string[] => text.split(' ');
+function words(text: string): readonly string[] {
+  return text.split(' ');
+}
 
-const wsgi = (place: Place, name: 'keystone' | 'placement' | 'nova', file: string, processes: number, more: readonly string[]): Program =>
-  program(
+function wsgi(
+  place: Place,
+  name: 'keystone' | 'placement' | 'nova',
+  file: string,
+  processes: number,
+  more: readonly string[],
+): Program {
+  return program(
     place,
     name === 'nova' ? 'nova-api' : name,
     'uwsgi-core',
     [
-      ...words('--plugin python3 --master --lazy-apps --enable-threads --need-app --die-on-term --no-orphans --thunder-lock'),
-      ...words(`--http-socket 127.0.0.1:${place.ports[name]} --processes ${processes} --threads 1 --buffer-size 65535 --disable-logging`),
+      ...words(
+        '--plugin python3 --master --lazy-apps --enable-threads --need-app --die-on-term --no-orphans --thunder-lock',
+      ),
+      ...words(
+        `--http-socket 127.0.0.1:${place.ports[name]} --processes ${processes} --threads 1 --buffer-size 65535 --disable-logging`,
+      ),
       '--add-header',
       'Connection: close',
       '--wsgi-file',
@@ -79,16 +108,30 @@ const wsgi = (place: Place, name: 'keystone' | 'placement' | 'nova', file: strin
     ],
     more,
   );
+}
 
 /** What Debian's scripts of the same names do. */
-const entry = (module: string, ...args: readonly string[]): readonly string[] => [
-  '-c',
-  `import sys; from ${module} import main; sys.argv[0] = '${module}'; sys.exit(main())`,
-  ...args,
-];
+function entry(module: string, ...args: readonly string[]): readonly string[] {
+  return [
+    '-c',
+    `import sys; from ${module} import main; sys.argv[0] = '${module}'; sys.exit(main())`,
+    ...args,
+  ];
+}
 
-const novaService = (place: Place, name: string, module: string, ...more: readonly string[]): Program =>
-  program(place, name, '/usr/bin/python3', entry(module, '--config-file', `${place.folder}/etc/nova/nova.conf`, ...more));
+function novaService(
+  place: Place,
+  name: string,
+  module: string,
+  ...more: readonly string[]
+): Program {
+  return program(
+    place,
+    name,
+    '/usr/bin/python3',
+    entry(module, '--config-file', `${place.folder}/etc/nova/nova.conf`, ...more),
+  );
+}
 
 export type ServiceName =
   | 'epmd'
@@ -102,7 +145,7 @@ export type ServiceName =
   | 'neutron'
   | `nova-compute@${string}`;
 
-const programOf = (place: Place, name: ServiceName): Program => {
+function programOf(place: Place, name: ServiceName): Program {
   const { folder } = place;
   switch (name) {
     case 'epmd':
@@ -112,17 +155,25 @@ const programOf = (place: Place, name: ServiceName): Program => {
     case 'mariadb':
       return mariadb(place);
     case 'keystone': {
-      const own = [`OS_KEYSTONE_CONFIG_DIR=${folder}/etc/keystone`, 'OS_KEYSTONE_CONFIG_FILES=keystone.conf'];
+      const own = [
+        `OS_KEYSTONE_CONFIG_DIR=${folder}/etc/keystone`,
+        'OS_KEYSTONE_CONFIG_FILES=keystone.conf',
+      ];
       return wsgi(place, name, '/usr/bin/keystone-wsgi-public', 2, own);
     }
     case 'placement':
-      return wsgi(place, name, '/usr/bin/placement-api', 1, [`OS_PLACEMENT_CONFIG_DIR=${folder}/etc/placement`]);
+      return wsgi(place, name, '/usr/bin/placement-api', 1, [
+        `OS_PLACEMENT_CONFIG_DIR=${folder}/etc/placement`,
+      ]);
     case 'nova-api': {
       const file = place.write(
         'nova-api.wsgi',
         'from nova.api.openstack.compute.wsgi import init_application\napplication = init_application()\n',
       );
-      return wsgi(place, 'nova', file, 2, [`OS_NOVA_CONFIG_DIR=${folder}/etc/nova`, 'OS_NOVA_CONFIG_FILES=api-paste.ini;nova.conf']);
+      return wsgi(place, 'nova', file, 2, [
+        `OS_NOVA_CONFIG_DIR=${folder}/etc/nova`,
+        'OS_NOVA_CONFIG_FILES=api-paste.ini;nova.conf',
+      ]);
     }
     case 'nova-conductor':
       return novaService(place, name, 'nova.cmd.conductor');
@@ -137,10 +188,16 @@ const programOf = (place: Place, name: ServiceName): Program => {
       );
     default: {
       const host = name.slice('nova-compute@'.length);
-      return novaService(place, name, 'nova.cmd.compute', '--config-file', `${folder}/etc/nova/${host}.conf`);
+      return novaService(
+        place,
+        name,
+        'nova.cmd.compute',
+        '--config-file',
+        `${folder}/etc/nova/${host}.conf`,
+      );
     }
   }
-};
+}
 
 /** Runs a command of Nova, Keystone or another that is no service. */
 export const entryPoint = entry;
@@ -157,7 +214,8 @@ export class Services {
   }
 
   start(...names: readonly ServiceName[]): void {
-    for (const name of names) this.#running.set(name, this.#controlPlane.run(programOf(this.#place, name)));
+    for (const name of names)
+      this.#running.set(name, this.#controlPlane.run(programOf(this.#place, name)));
   }
 
   async stop(...names: readonly ServiceName[]): Promise<void> {
@@ -185,7 +243,8 @@ export class Services {
     await waitFor(
       `${name} to be ready`,
       async () => {
-        if (running?.alive() !== true) throw new Error(`${name} has ended:\n${running?.tail(20) ?? ''}`);
+        if (running?.alive() !== true)
+          throw new Error(`${name} has ended:\n${running?.tail(20) ?? ''}`);
         return (await check().catch(() => false)) ? { done: undefined } : { yet: running.tail(3) };
       },
       { deadlineMs: 120_000, everyMs: 300 },

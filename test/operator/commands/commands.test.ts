@@ -33,20 +33,43 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
   after(() => harness.stop());
 
   test('maintain makes the object and follows it; release gives the node back as it was', async () => {
-    const face = await makeNode(api, 'whole', { labels: { 'remediation.medik8s.io/exclude-from-remediation': 'false' } });
-    await create(api, namespace('whole'), deployment('web', { namespace: 'whole', replicas: 3, onNodes: ['whole'] }));
+    const face = await makeNode(api, 'whole', {
+      labels: { 'remediation.medik8s.io/exclude-from-remediation': 'false' },
+    });
+    await create(
+      api,
+      namespace('whole'),
+      deployment('web', { namespace: 'whole', replicas: 3, onNodes: ['whole'] }),
+    );
     await podsReady(api, 'whole', 3);
-    const maintained = await harness.drydock('maintain', 'whole', '--reason', 'new disk', '--requester', 'ops.example.com', '--wait');
+    const maintained = await harness.drydock(
+      'maintain',
+      'whole',
+      '--reason',
+      'new disk',
+      '--requester',
+      'ops.example.com',
+      '--wait',
+    );
     assert.deepEqual([maintained.code, maintained.stderr], [0, '']);
     const lines = maintained.stdout.trimEnd().split('\n');
-    assert.deepEqual([lines[0], lines.at(-1)], ['maintenance.drydock.dev/whole created', 'node/whole drained and held']);
+    assert.deepEqual(
+      [lines[0], lines.at(-1)],
+      ['maintenance.drydock.dev/whole created', 'node/whole drained and held'],
+    );
     assert.deepEqual(await namesOn(api, 'whole'), []);
     assert.notDeepEqual(faceOf(await getNode(api, 'whole')), face);
 
     const { stdout } = await harness.drydock('status', 'whole', '-o', 'wide');
-    assert.match(stdout, /^whole +Maintenance +whole +Drained +3\/3 .* new disk +Drain +ops\.example\.com +- +0$/m);
+    assert.match(
+      stdout,
+      /^whole +Maintenance +whole +Drained +3\/3 .* new disk +Drain +ops\.example\.com +- +0$/m,
+    );
     const asYaml = parse((await harness.drydock('status', 'whole', '-o', 'yaml')).stdout) as object;
-    assert.deepEqual(asYaml, JSON.parse((await harness.drydock('status', 'whole', '-o', 'json')).stdout));
+    assert.deepEqual(
+      asYaml,
+      JSON.parse((await harness.drydock('status', 'whole', '-o', 'json')).stdout),
+    );
     assert.match(
       (await harness.drydock('why', 'whole')).stdout,
       /^Node whole is held\. Maintenance whole \(new disk\), made .*, is Drained: /,
@@ -74,7 +97,9 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
       /^No maintenance holds node tight\. A drain would find in its way: tight\/bare: has no controller that would recreate it\. /,
     );
     await harness.drydock('maintain', 'tight', '--force');
-    await untilMaintenance(api, 'tight', 'Draining', ({ blockers = [] }) => blockers.some(({ cause }) => cause === 'BudgetNeverAllows'));
+    await untilMaintenance(api, 'tight', 'Draining', ({ blockers = [] }) =>
+      blockers.some(({ cause }) => cause === 'BudgetNeverAllows'),
+    );
     const node = await harness.drydock('why', 'tight');
     assert.match(
       node.stdout,
@@ -99,24 +124,43 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     const face = await makeNode(api, 'shared');
     await create(api, seed('shared'));
     await untilSeed(api, 'shared', 'Succeeded');
-    assert.equal((await harness.drydock('maintain', 'shared', '--name', 'second', '--wait')).code, 0);
+    assert.equal(
+      (await harness.drydock('maintain', 'shared', '--name', 'second', '--wait')).code,
+      0,
+    );
     const unclear = await harness.drydock('release', 'shared');
     assert.deepEqual([unclear.code, unclear.stdout], [1, '']);
-    assert.match(unclear.stderr, /^error: node "shared" is held by 2 maintenances: .*; choose one with --name, or end them with --all$/m);
-    for (const title of ['NodeMaintenance shared', 'Maintenance second']) assert.ok(unclear.stderr.includes(title), unclear.stderr);
+    assert.match(
+      unclear.stderr,
+      /^error: node "shared" is held by 2 maintenances: .*; choose one with --name, or end them with --all$/m,
+    );
+    for (const title of ['NodeMaintenance shared', 'Maintenance second'])
+      assert.ok(unclear.stderr.includes(title), unclear.stderr);
     const first = await harness.drydock('release', 'shared', '--name', 'second');
-    assert.deepEqual([first.code, first.stderr], [0, 'node/shared stays held by NodeMaintenance shared\n']);
+    assert.deepEqual(
+      [first.code, first.stderr],
+      [0, 'node/shared stays held by NodeMaintenance shared\n'],
+    );
     const rest = await harness.drydock('release', 'shared');
-    assert.equal(rest.stdout, 'nodemaintenance.nodemaintenance.medik8s.io/shared deleted\nnode/shared released\n');
+    assert.equal(
+      rest.stdout,
+      'nodemaintenance.nodemaintenance.medik8s.io/shared deleted\nnode/shared released\n',
+    );
     assert.equal((await api.call('GET', seedPath('shared'))).status, 404);
     await untilFace(api, 'shared', face);
     const again = await harness.drydock('release', 'shared');
-    assert.deepEqual([again.code, again.stderr], [1, 'error: no maintenance holds node "shared"\n']);
+    assert.deepEqual(
+      [again.code, again.stderr],
+      [1, 'error: no maintenance holds node "shared"\n'],
+    );
   });
 
   test('what cannot be made is said in the words of the server, with exit code 1', async () => {
     const nobody = await harness.drydock('maintain', 'nobody');
-    assert.deepEqual([nobody.code, nobody.stderr], [1, 'Error from server (NotFound): nodes "nobody" not found\n']);
+    assert.deepEqual(
+      [nobody.code, nobody.stderr],
+      [1, 'Error from server (NotFound): nodes "nobody" not found\n'],
+    );
     await makeNode(api, 'twice');
     assert.equal((await harness.drydock('maintain', 'twice', '--stage', 'Announce')).code, 0);
     const twice = await harness.drydock('maintain', 'twice');
@@ -130,10 +174,18 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     await makeNode(api, 'late');
     await create(api, namespace('late'), pod('bare', { namespace: 'late', onNodes: ['late'] }));
     await podsReady(api, 'late', 1);
-    const { code, stdout, stderr } = await harness.drydock('maintain', 'late', '--timeout=1s', '--wait');
+    const { code, stdout, stderr } = await harness.drydock(
+      'maintain',
+      'late',
+      '--timeout=1s',
+      '--wait',
+    );
     assert.equal(code, 1);
     assert.match(stdout, /bare: has no controller that would recreate it; help: set drain\.force/);
-    assert.match(stderr, /^error: Maintenance late has failed; the node may still be held: drydock status late$/m);
+    assert.match(
+      stderr,
+      /^error: Maintenance late has failed; the node may still be held: drydock status late$/m,
+    );
     await remove(api, maintenancePath('late'));
   });
 

@@ -6,7 +6,14 @@ import { freePorts } from '../../control-plane/processes/ports.ts';
 import type { Running } from '../../control-plane/processes/process.ts';
 import type { ControlPlane, Options } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
-import { drydock, forbiddenCalls, installShipped, type MoreRoles, main, operatorUsers } from './shipped.ts';
+import {
+  drydock,
+  forbiddenCalls,
+  installShipped,
+  type MoreRoles,
+  main,
+  operatorUsers,
+} from './shipped.ts';
 
 export { drydock } from './shipped.ts';
 
@@ -20,7 +27,10 @@ export type OperatorProcess = {
 };
 
 type OperatorOptions = {
-  /** As whom it works: who did what is told apart by the user in the audit log. Both may do what the shipped roles say. */
+  /**
+   * As whom it works: who did what is told apart by the user in the audit log. Both may do what the
+   * shipped roles say.
+   */
   readonly user?: keyof typeof operatorUsers;
   readonly flags?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -43,28 +53,41 @@ export type OperatorHarness = {
   stop(): Promise<void>;
 };
 
-const untilReady = (running: Running, health: string): Promise<void> =>
-  waitFor(
+function untilReady(running: Running, health: string): Promise<void> {
+  return waitFor(
     'the operator to be ready',
     async () => {
       if (!running.alive()) return { yet: `it has ended:\n${running.tail()}` };
       const { status } = await fetch(`${health}/readyz`);
-      return status === 200 ? { done: undefined } : { yet: `readyz says ${status}:\n${running.tail(5)}` };
+      return status === 200
+        ? { done: undefined }
+        : { yet: `readyz says ${status}:\n${running.tail(5)}` };
     },
     { deadlineMs: 60_000 },
   );
+}
 
 /** Starts operators on a control plane that has the roles for them. */
-export const operatorsOn = (controlPlane: ControlPlane): OperatorHarness['startOperator'] => {
+export function operatorsOn(controlPlane: ControlPlane): OperatorHarness['startOperator'] {
   let count = 0;
   return async ({ user = 'drydock', flags = [], environment = {}, program = main } = {}) => {
     count += 1;
     const [healthPort = 0, metricsPort = 0] = await freePorts(2);
-    const binds = [`--health-probe-bind-address=127.0.0.1:${healthPort}`, `--metrics-bind-address=127.0.0.1:${metricsPort}`];
+    const binds = [
+      `--health-probe-bind-address=127.0.0.1:${healthPort}`,
+      `--metrics-bind-address=127.0.0.1:${metricsPort}`,
+    ];
     const running = controlPlane.run({
       name: `operator-${count}`,
       command: process.execPath,
-      args: [program, 'operator', '--kubeconfig', controlPlane.kubeconfigOf(user), ...binds, ...flags],
+      args: [
+        program,
+        'operator',
+        '--kubeconfig',
+        controlPlane.kubeconfigOf(user),
+        ...binds,
+        ...flags,
+      ],
       cwd: root,
       patience: '10s',
       environment,
@@ -73,21 +96,28 @@ export const operatorsOn = (controlPlane: ControlPlane): OperatorHarness['startO
     await untilReady(running, health);
     return { running, health, metrics: `http://127.0.0.1:${metricsPort}/metrics` };
   };
-};
+}
 
 /** Starts a control plane with an audit log, or says why there is none. */
-export const startHarness = async ({
+export async function startHarness({
   users = {},
   roles = [],
   ...more
-}: Pick<Options, 'aggregation' | 'users' | 'release' | 'flags' | 'objects'> & { readonly roles?: MoreRoles } = {}): Promise<
-  OperatorHarness | { readonly kind: 'left-out'; readonly why: string }
-> => {
-  const controlPlane = await startControlPlane({ audit: true, users: { ...operatorUsers, ...users }, ...more });
+}: Pick<Options, 'aggregation' | 'users' | 'release' | 'flags' | 'objects'> & {
+  readonly roles?: MoreRoles;
+} = {}): Promise<OperatorHarness | { readonly kind: 'left-out'; readonly why: string }> {
+  const controlPlane = await startControlPlane({
+    audit: true,
+    users: { ...operatorUsers, ...users },
+    ...more,
+  });
   if (controlPlane.kind === 'left-out') return controlPlane;
   if (controlPlane.external) {
     await controlPlane.stop();
-    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has no audit log and may have an operator of its own' };
+    return {
+      kind: 'left-out',
+      why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has no audit log and may have an operator of its own',
+    };
   }
   try {
     await installShipped(controlPlane, roles);
@@ -105,11 +135,15 @@ export const startHarness = async ({
     stop: async () => {
       const forbidden = await forbiddenCalls(controlPlane);
       await controlPlane.stop();
-      if (forbidden.length > 0) throw new Error(`the shipped roles are not enough for the operator:\n${forbidden.join('\n')}`);
+      if (forbidden.length > 0)
+        throw new Error(
+          `the shipped roles are not enough for the operator:\n${forbidden.join('\n')}`,
+        );
     },
   };
-};
+}
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
-export const skipOf = (harness: Awaited<ReturnType<typeof startHarness>>): string | false =>
-  harness.kind === 'left-out' ? `control plane left out: ${harness.why}` : false;
+export function skipOf(harness: Awaited<ReturnType<typeof startHarness>>): string | false {
+  return harness.kind === 'left-out' ? `control plane left out: ${harness.why}` : false;
+}

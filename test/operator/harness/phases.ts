@@ -30,7 +30,8 @@ type Faces = ReadonlyMap<string, object>;
 const cordonTaint = 'node.kubernetes.io/unschedulable:NoSchedule';
 
 /**
- * A maintenance in every phase that lasts, each on a node of its own, for whatever is upgraded below or around them: `drained` and `leased` are
+ * A maintenance in every phase that lasts, each on a node of its own, for whatever is upgraded
+ * below or around them: `drained` and `leased` are
  * NodeMaintenances of medik8s, the others Maintenances.
  */
 export class Phases {
@@ -64,7 +65,9 @@ export class Phases {
   }
 
   #pathOf(name: string): string {
-    return ['drained', 'leased'].map(this.#name).includes(name) ? seedPath(name) : maintenancePath(name);
+    return ['drained', 'leased'].map(this.#name).includes(name)
+      ? seedPath(name)
+      : maintenancePath(name);
   }
 
   #until(
@@ -75,7 +78,10 @@ export class Phases {
     return untilMaintenance(this.#api, this.#name(phase), wanted, isWanted);
   }
 
-  /** Makes the nodes, and what keeps some of their maintenances: budgets that allow nothing, an attached volume, somebody else's lease. */
+  /**
+   * Makes the nodes, and what keeps some of their maintenances: budgets that allow nothing, an
+   * attached volume, somebody else's lease.
+   */
   async makeSurroundings(): Promise<void> {
     const api = this.#api;
     const faces = new Map<string, object>();
@@ -83,12 +89,22 @@ export class Phases {
     this.#faces = faces;
     for (const name of ['blocked', 'failed'].map(this.#name)) {
       const inIt = { namespace: name };
-      await create(api, namespace(name), podAt(name, 'stays', inIt), budget('stays', { ...inIt, minAvailable: 1 }));
+      await create(
+        api,
+        namespace(name),
+        podAt(name, 'stays', inIt),
+        budget('stays', { ...inIt, minAvailable: 1 }),
+      );
       await untilPods(api, name, 1);
       await budgetAllows(api, name, 'stays', 0);
     }
     const detaching = this.#name('detaching');
-    await create(api, namespace(detaching), ...storage(detaching, detaching), attachment(detaching, detaching));
+    await create(
+      api,
+      namespace(detaching),
+      ...storage(detaching, detaching),
+      attachment(detaching, detaching),
+    );
     await takeLease(api, this.#name('leased'));
   }
 
@@ -108,15 +124,33 @@ export class Phases {
 
   /** Waits until each is in its phase, for its reason, and the nodes are held as they should be. */
   async untilReached(): Promise<void> {
-    assert.equal((await untilSeed(this.#api, this.#name('drained'), 'Succeeded')).drainProgress, 100);
-    await this.#until('blocked', 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'BudgetNeverAllows');
+    assert.equal(
+      (await untilSeed(this.#api, this.#name('drained'), 'Succeeded')).drainProgress,
+      100,
+    );
+    await this.#until(
+      'blocked',
+      'Draining',
+      ({ blockers }) => blockers?.[0]?.cause === 'BudgetNeverAllows',
+    );
     await this.#until('failed', 'Failed', ({ failure }) => failure === 'DeadlineExceeded');
-    await this.#until('detaching', 'Detaching', ({ blockers }) => blockers?.[0]?.volume === this.#name('detaching'));
+    await this.#until(
+      'detaching',
+      'Detaching',
+      ({ blockers }) => blockers?.[0]?.volume === this.#name('detaching'),
+    );
     await this.#until('cordoned', 'Cordoned');
     await this.#until('announced', 'Announced');
-    await this.#until('waiting', 'Pending', ({ scheduledTime }) => scheduledTime === '2099-01-01T00:00:00Z');
-    await untilSeed(this.#api, this.#name('leased'), 'Running', ({ lastError }) => (lastError ?? '').includes('not owned by us'));
-    for (const [name, taints] of this.held) assert.ok(isHeld(await untilHeld(this.#api, name, taints), taints), name);
+    await this.#until(
+      'waiting',
+      'Pending',
+      ({ scheduledTime }) => scheduledTime === '2099-01-01T00:00:00Z',
+    );
+    await untilSeed(this.#api, this.#name('leased'), 'Running', ({ lastError }) =>
+      (lastError ?? '').includes('not owned by us'),
+    );
+    for (const [name, taints] of this.held)
+      assert.ok(isHeld(await untilHeld(this.#api, name, taints), taints), name);
   }
 
   /** What held them up goes; all are done and deleted, and the nodes look as before. */
@@ -124,7 +158,9 @@ export class Phases {
     const api = this.#api;
     for (const name of ['blocked', 'failed'].map(this.#name))
       await api.delete(`/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/stays`);
-    await api.delete(`/apis/storage.k8s.io/v1/volumeattachments/attached-${this.#name('detaching')}`);
+    await api.delete(
+      `/apis/storage.k8s.io/v1/volumeattachments/attached-${this.#name('detaching')}`,
+    );
     for (const phase of ['blocked', 'detaching']) await this.#until(phase, 'Drained');
     for (const name of this.nodes) await remove(api, this.#pathOf(name));
     for (const [name, face] of this.#faces) await untilFace(api, name, face);

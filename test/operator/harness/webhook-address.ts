@@ -3,12 +3,19 @@ import type { Api } from '../../control-plane/objects/api.ts';
 import { until } from '../../control-plane/wait.ts';
 import { maintenance } from './look.ts';
 
-type Configuration = { readonly webhooks: readonly { readonly clientConfig: { readonly service: { readonly path: string } } }[] };
+type Configuration = {
+  readonly webhooks: readonly {
+    readonly clientConfig: { readonly service: { readonly path: string } };
+  }[];
+};
 
 const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock';
 
-/** There is no network in which the API server could reach a Service: the webhook is called at a port of this machine, everything else is as shipped. */
-export const callWebhookAt = async (api: Api, port: number): Promise<void> => {
+/**
+ * There is no network in which the API server could reach a Service: the webhook is called at a
+ * port of this machine, everything else is as shipped.
+ */
+export async function callWebhookAt(api: Api, port: number): Promise<void> {
   const { webhooks } = await api.get<Configuration>(path);
   const patch = webhooks.map(({ clientConfig }, index) => ({
     op: 'replace',
@@ -17,14 +24,17 @@ export const callWebhookAt = async (api: Api, port: number): Promise<void> => {
   }));
   const { status } = await api.call('PATCH', path, patch, 'application/json-patch+json');
   assert.equal(status, 200);
-};
+}
 
-/** For tests without an operator that serves it. An API server goes on calling for a moment what has been deleted: resolves when it calls nobody any more. */
-export const removeWebhook = async (api: Api): Promise<void> => {
+/**
+ * For tests without an operator that serves it. An API server goes on calling for a moment what has
+ * been deleted: resolves when it calls nobody any more.
+ */
+export async function removeWebhook(api: Api): Promise<void> {
   await api.call('DELETE', path);
   const collection = '/apis/drydock.dev/v1alpha1/maintenances?dryRun=All';
   await until(
     'the webhook not to be called any more',
     async () => (await api.call('POST', collection, maintenance('nobody'))).status < 500,
   );
-};
+}

@@ -3,12 +3,16 @@ import type { Manifest } from '../../control-plane/objects/manifests.ts';
 
 export const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
-export const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+export function inSeconds(seconds: number): string {
+  return new Date(Date.now() + seconds * 1000).toISOString();
+}
 
 /** A window of one node, by its host name. */
-export const windowOf = (name: string, node: string, spec: MaintenanceWindowSpec): Manifest => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenanceWindow',
-  metadata: { name },
-  spec: { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } }, ...spec },
-});
+export function windowOf(name: string, node: string, spec: MaintenanceWindowSpec): Manifest {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenanceWindow',
+    metadata: { name },
+    spec: { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } }, ...spec },
+  };
+}

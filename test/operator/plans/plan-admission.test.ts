@@ -5,7 +5,12 @@ import type { Reply } from '../../control-plane/objects/api.ts';
 import { create, failureIn } from '../../control-plane/objects/cluster.ts';
 import { freePorts } from '../../control-plane/processes/ports.ts';
 import { until } from '../../control-plane/wait.ts';
-import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../harness/harness.ts';
+import {
+  type OperatorHarness,
+  type OperatorProcess,
+  skipOf,
+  startHarness,
+} from '../harness/harness.ts';
 import { untilGone } from '../harness/look.ts';
 import { type MaintenancePlan, plan, planPath, untilPlan } from './plan-work.ts';
 
@@ -17,7 +22,8 @@ const harness = started as OperatorHarness;
 
 const plans = '/apis/drydock.dev/v1alpha1/maintenanceplans';
 const broken = { due: { expression: "node.status.nodeInfo.kernelVersion != '6.12.9' &&" } };
-const reason = /^spec\.due\.expression: ERROR: <input>:1:50: Syntax error: mismatched input '<EOF>'/;
+const reason =
+  /^spec\.due\.expression: ERROR: <input>:1:50: Syntax error: mismatched input '<EOF>'/;
 const denied = 'admission webhook "vmaintenanceplan.drydock.dev" denied the request: ';
 
 describe('the admission of plans', { skip, timeout: 120_000 }, () => {
@@ -44,7 +50,9 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
       '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
       webhookConfiguration(path => ({ url: `https://127.0.0.1:${port}${path}` })),
     );
-    operator = await harness.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    operator = await harness.startOperator({
+      flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'],
+    });
     await until('the webhook to be asked', async () => {
       const reply = await api.call('POST', `${plans}?dryRun=All`, plan('probe', 'probe', broken));
       return reply.status === 403 && failureIn(reply).message.startsWith(denied);
@@ -59,27 +67,53 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
     const said = await messageOf(api.call('POST', plans, plan('own', 'own', broken)));
     assert.match(said, reason);
     assert.equal((await validOf('earlier'))?.message, said);
-    assert.equal(await messageOf(api.call('POST', `${plans}?dryRun=All`, plan('own', 'own', broken))), said);
+    assert.equal(
+      await messageOf(api.call('POST', `${plans}?dryRun=All`, plan('own', 'own', broken))),
+      said,
+    );
     assert.equal((await api.call('POST', plans, plan('own', 'own', { paused: true }))).status, 201);
     assert.equal(await messageOf(edit('own', broken)), said);
     assert.equal(await messageOf(edit('own', broken, '?dryRun=All')), said);
     for (const [spec, why] of [
-      [{ due: { expression: 'node.kernel == 1' } }, /^spec\.due\.expression: .*undefined field 'kernel'/],
-      [{ done: { expression: '1' } }, /^spec\.done\.expression: .*must evaluate to true or false, and evaluates to int/],
+      [
+        { due: { expression: 'node.kernel == 1' } },
+        /^spec\.due\.expression: .*undefined field 'kernel'/,
+      ],
+      [
+        { done: { expression: '1' } },
+        /^spec\.done\.expression: .*must evaluate to true or false, and evaluates to int/,
+      ],
       [{ order: { expression: 'true' } }, /^spec\.order\.expression: .*must evaluate to a number/],
-      [{ gates: [{ name: 'g', promql: { query: 'up', expression: 'sample > 1' } }] }, /^spec\.gates\[g\]\.promql\.expression: .*'sample'/],
-      [{ rollback: { due: { expression: 'a' }, work: { none: {} } } }, /^spec\.rollback\.due\.expression: /],
+      [
+        { gates: [{ name: 'g', promql: { query: 'up', expression: 'sample > 1' } }] },
+        /^spec\.gates\[g\]\.promql\.expression: .*'sample'/,
+      ],
+      [
+        { rollback: { due: { expression: 'a' }, work: { none: {} } } },
+        /^spec\.rollback\.due\.expression: /,
+      ],
     ] as const)
       assert.match(await messageOf(edit('own', spec)), why);
-    for (const spec of [{ concurrency: { maxInFlight: 2 } }, { due: { expression: 'false' } }, { paused: false }])
+    for (const spec of [
+      { concurrency: { maxInFlight: 2 } },
+      { due: { expression: 'false' } },
+      { paused: false },
+    ])
       assert.equal((await edit('own', spec)).status, 200, JSON.stringify(spec));
   });
 
   test('a plan that was stored as it is stays one that people edit, and goes when it is deleted', async () => {
-    for (const spec of [{ paused: true }, { skipNodes: [{ name: 'n1' }] }, { done: { expression: 'true' } }])
+    for (const spec of [
+      { paused: true },
+      { skipNodes: [{ name: 'n1' }] },
+      { done: { expression: 'true' } },
+    ])
       assert.equal((await edit('earlier', spec)).status, 200, JSON.stringify(spec));
     await api.patch(planPath('earlier'), { metadata: { labels: { team: 'a' } } });
-    assert.match(await messageOf(edit('earlier', { done: { expression: 'host' } })), /^spec\.done\.expression: /);
+    assert.match(
+      await messageOf(edit('earlier', { done: { expression: 'host' } })),
+      /^spec\.done\.expression: /,
+    );
     await api.delete(planPath('earlier'));
     await untilGone(api, planPath('earlier'));
   });
@@ -87,10 +121,18 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
   test('while no webhook is there a plan is paused and aborted all the same, and its work is not changed', async () => {
     await create(api, plan('alone', 'alone'));
     await operator.running.stop();
-    for (const spec of [{ paused: true }, { concurrency: { maxInFlight: 3 } }, { order: { first: ['n1'] } }, { aborted: true }])
+    for (const spec of [
+      { paused: true },
+      { concurrency: { maxInFlight: 3 } },
+      { order: { first: ['n1'] } },
+      { aborted: true },
+    ])
       assert.equal((await edit('alone', spec)).status, 200, JSON.stringify(spec));
     const reply = await edit('alone', { due: { expression: 'true' } });
     assert.equal(reply.status, 500);
-    assert.match(failureIn(reply).message, /failed calling webhook "vmaintenanceplan\.drydock\.dev"/);
+    assert.match(
+      failureIn(reply).message,
+      /failed calling webhook "vmaintenanceplan\.drydock\.dev"/,
+    );
   });
 });

@@ -7,7 +7,10 @@ import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.t
 import { operatorUsers } from '../harness/shipped.ts';
 import { dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
-/** Gates of plans on a real control plane: over an object that Drydock is given the right to read, and over the budgets of workloads. */
+/**
+ * Gates of plans on a real control plane: over an object that Drydock is given the right to read,
+ * and over the budgets of workloads.
+ */
 
 const started = await startHarness({ roles: ['plans'] });
 const skip = skipOf(started);
@@ -15,11 +18,19 @@ const harness = started as OperatorHarness;
 
 const health = '/api/v1/namespaces/storage/configmaps/health';
 
-const objectGate = (name: string, more: object = {}): object => ({
-  name,
-  object: { apiVersion: 'v1', resource: 'configmaps', namespace: 'storage', name: 'health', expression: "object.data.status == 'OK'" },
-  ...more,
-});
+function objectGate(name: string, more: object = {}): object {
+  return {
+    name,
+    object: {
+      apiVersion: 'v1',
+      resource: 'configmaps',
+      namespace: 'storage',
+      name: 'health',
+      expression: "object.data.status == 'OK'",
+    },
+    ...more,
+  };
+}
 
 describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 }, () => {
   const { api } = harness;
@@ -37,7 +48,8 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
   });
   after(async () => {
     await work.stop();
-    // What Drydock may not read is part of this: the harness would call a refusal a lack of the shipped roles.
+    // What Drydock may not read is part of this: the harness would call a refusal a lack of the
+    // shipped roles.
     await harness.controlPlane.stop();
   });
 
@@ -46,19 +58,30 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     for (const name of names) await create(api, dueNode(name, { labels: { group } }));
     await nodesReady(api, names);
   };
-  const told = ({ waiting }: MaintenancePlanStatus): string => `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
+  const told = ({ waiting }: MaintenancePlanStatus): string =>
+    `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
   const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>
     untilPlan(api, name, `told ${what.source}`, status => what.test(told(status)));
   const set = (status: string): Promise<unknown> => api.patch(health, { data: { status } });
 
   test('an object: it may not be read, is not as it should be, is; halts; and is set aside', async () => {
     await fleet('object', 3);
-    await create(api, plan('object', 'object', { gates: [objectGate('ceph', { onFalse: 'Halt' })] as never }));
+    await create(
+      api,
+      plan('object', 'object', { gates: [objectGate('ceph', { onFalse: 'Halt' })] as never }),
+    );
     await untilTold(
       'object',
       /^GateUnknown: gate ceph is unknown: Drydock may not read configmaps storage\/health: give its service account/,
     );
-    const rules = [{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['health'], verbs: ['get', 'list', 'watch'] }];
+    const rules = [
+      {
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: ['health'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ];
     const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' };
     const metadata = { name: 'drydock-gates', namespace: 'storage' };
     await create(api, { ...rbac, kind: 'Role', metadata, rules });
@@ -67,17 +90,33 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'drydock-gates' };
     await create(api, { ...rbac, kind: 'RoleBinding', metadata, subjects, roleRef });
     const closed = await untilTold('object', /^Gate: gate ceph: its expression is false$/);
-    assert.deepEqual([closed.phase, closed.nodes?.done, closed.gates?.[0]?.value], ['Running', 0, 'False'], 'nothing was done: no halt');
+    assert.deepEqual(
+      [closed.phase, closed.nodes?.done, closed.gates?.[0]?.value],
+      ['Running', 0, 'False'],
+      'nothing was done: no halt',
+    );
     await set('OK');
-    await untilPlan(api, 'object', 'at work', ({ inFlight = [], nodes }) => inFlight.length > 0 || (nodes?.done ?? 0) > 0);
+    await untilPlan(
+      api,
+      'object',
+      'at work',
+      ({ inFlight = [], nodes }) => inFlight.length > 0 || (nodes?.done ?? 0) > 0,
+    );
     await set('WARN');
     const halted = await untilPlan(api, 'object', 'halted', ({ phase }) => phase === 'Halted');
-    assert.deepEqual([halted.haltedBy?.gate, halted.haltedBy?.message], ['ceph', 'its expression is false']);
+    assert.deepEqual(
+      [halted.haltedBy?.gate, halted.haltedBy?.message],
+      ['ceph', 'its expression is false'],
+    );
     await set('OK');
     await untilPlan(api, 'object', 'open again', ({ gates }) => gates?.[0]?.value === 'True');
     assert.equal((await untilPlan(api, 'object', 'still halted', () => true)).phase, 'Halted');
     const { code, stdout, stderr } = await harness.drydock('plan', 'retry', 'object', '--failed');
-    assert.deepEqual([code, stdout], [0, 'gate ceph is cleared: the plan continues when the gate is true\n'], stderr);
+    assert.deepEqual(
+      [code, stdout],
+      [0, 'gate ceph is cleared: the plan continues when the gate is true\n'],
+      stderr,
+    );
     const done = await untilPlan(api, 'object', 'complete', ({ phase }) => phase === 'Complete');
     assert.deepEqual([done.nodes?.done, done.haltedBy], [3, undefined]);
   });
@@ -91,7 +130,12 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
       budget('web', { namespace: 'loads', minAvailable: 3 }),
     );
     await podsReady(api, 'loads', 2);
-    await create(api, plan('loads', 'loads', { gates: [{ name: 'healthy', workloads: { namespaces: ['loads'] } }] }));
+    await create(
+      api,
+      plan('loads', 'loads', {
+        gates: [{ name: 'healthy', workloads: { namespaces: ['loads'] } }],
+      }),
+    );
     await untilTold('loads', /^Gate: gate healthy: budget loads\/web has 2 healthy pods of 3$/);
     await api.patch('/apis/apps/v1/namespaces/loads/deployments/web', { spec: { replicas: 4 } });
     await untilPlan(api, 'loads', 'complete', ({ phase }) => phase === 'Complete');
@@ -99,7 +143,12 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
 
   test('metrics: an operator that has been given no source says so, and waits', async () => {
     await fleet('metrics', 1);
-    await create(api, plan('metrics', 'metrics', { gates: [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } }] }));
+    await create(
+      api,
+      plan('metrics', 'metrics', {
+        gates: [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } }],
+      }),
+    );
     await untilTold(
       'metrics',
       /^GateUnknown: gate errors is unknown: the operator knows no source of metrics and alerts: .*--monitoring-config/,
@@ -109,28 +158,65 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
 
   test('what cannot be meant is refused by the API server, and nobody reads Secrets so', async () => {
     const refused = async (gate: object): Promise<string> => {
-      const asked = { ...plan('no', 'no'), spec: { ...(plan('no', 'no').spec as object), gates: [gate] } };
-      const { status, body } = await api.call('POST', '/apis/drydock.dev/v1alpha1/maintenanceplans?dryRun=All', asked);
+      const asked = {
+        ...plan('no', 'no'),
+        spec: { ...(plan('no', 'no').spec as object), gates: [gate] },
+      };
+      const { status, body } = await api.call(
+        'POST',
+        '/apis/drydock.dev/v1alpha1/maintenanceplans?dryRun=All',
+        asked,
+      );
       return status === 201 ? '' : ((body as { readonly message?: string }).message ?? '');
     };
     const object = { apiVersion: 'v1', resource: 'configmaps', name: 'x', expression: 'true' };
     assert.equal(await refused({ name: 'g', object }), '');
-    assert.match(await refused({ name: 'g', object: { ...object, resource: 'secrets' } }), /a gate cannot read Secrets/);
-    assert.match(await refused({ name: 'g', object: { ...object, resource: 'pods/log' } }), /resource/);
-    assert.match(await refused({ name: 'g', object: { ...object, apiVersion: 'v1/../..' } }), /apiVersion/);
-    assert.match(await refused({ name: 'g', object, workloads: {} }), /exactly one of workloads, object, promql and alerts/);
+    assert.match(
+      await refused({ name: 'g', object: { ...object, resource: 'secrets' } }),
+      /a gate cannot read Secrets/,
+    );
+    assert.match(
+      await refused({ name: 'g', object: { ...object, resource: 'pods/log' } }),
+      /resource/,
+    );
+    assert.match(
+      await refused({ name: 'g', object: { ...object, apiVersion: 'v1/../..' } }),
+      /apiVersion/,
+    );
+    assert.match(
+      await refused({ name: 'g', object, workloads: {} }),
+      /exactly one of workloads, object, promql and alerts/,
+    );
     const promql = { query: 'up', expression: 'value == 1.0' };
     assert.equal(await refused({ name: 'g', promql }), '');
-    assert.match(await refused({ name: 'g', promql, object }), /exactly one of workloads, object, promql and alerts/);
-    assert.match(await refused({ name: 'g', promql: { ...promql, source: 'http://169.254.169.254' } }), /source/);
+    assert.match(
+      await refused({ name: 'g', promql, object }),
+      /exactly one of workloads, object, promql and alerts/,
+    );
+    assert.match(
+      await refused({ name: 'g', promql: { ...promql, source: 'http://169.254.169.254' } }),
+      /source/,
+    );
     assert.match(await refused({ name: 'g', promql: { ...promql, minSamples: 0 } }), /minSamples/);
-    assert.equal(await refused({ name: 'g', alerts: { matchers: ['severity=~"page|critical"', 'team!="x"'] } }), '');
+    assert.equal(
+      await refused({
+        name: 'g',
+        alerts: { matchers: ['severity=~"page|critical"', 'team!="x"'] },
+      }),
+      '',
+    );
     assert.match(await refused({ name: 'g', alerts: { matchers: [] } }), /matchers/);
     assert.match(await refused({ name: 'g', alerts: { matchers: ['severity'] } }), /matchers/);
-    assert.match(await refused({ name: 'g' }), /exactly one of workloads, object, promql and alerts/);
+    assert.match(
+      await refused({ name: 'g' }),
+      /exactly one of workloads, object, promql and alerts/,
+    );
     const wrong = {
       ...plan('typo', 'typo'),
-      spec: { ...(plan('typo', 'typo').spec as object), gates: [{ name: 'g', object: { ...object, expression: 'object.data ==' } }] },
+      spec: {
+        ...(plan('typo', 'typo').spec as object),
+        gates: [{ name: 'g', object: { ...object, expression: 'object.data ==' } }],
+      },
     };
     await create(api, wrong);
     const { message } = await untilPlan(api, 'typo', 'pending', ({ phase }) => phase === 'Pending');

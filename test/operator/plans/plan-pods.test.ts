@@ -9,7 +9,10 @@ import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.t
 import { isHeld, ourTaints } from '../harness/look.ts';
 import { dueNode, plan, planPath, untilPlan } from './plan-work.ts';
 
-/** The pods of the work on a real control plane; the test plays the kubelets, so that a pod pulls, hangs, and ends when it says so. */
+/**
+ * The pods of the work on a real control plane; the test plays the kubelets, so that a pod pulls,
+ * hangs, and ends when it says so.
+ */
 
 const started = await startHarness({ roles: ['plans'] });
 const skip = skipOf(started);
@@ -18,11 +21,18 @@ const harness = started as OperatorHarness;
 const space = 'drydock-plans';
 
 type Pod = {
-  readonly metadata: Metadata & { readonly deletionTimestamp?: string; readonly ownerReferences?: readonly { readonly kind: string }[] };
+  readonly metadata: Metadata & {
+    readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly { readonly kind: string }[];
+  };
   readonly spec: { readonly nodeName?: string; readonly activeDeadlineSeconds?: number };
 };
 
-describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => {
+describe('the pod of the work of a MaintenancePlan', {
+  skip,
+  concurrency: 8,
+  timeout: 240_000,
+}, () => {
   const { api } = harness;
   const leases: ReturnType<typeof setInterval>[] = [];
   before(() => harness.startOperator());
@@ -42,14 +52,21 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
 
   /** A node whose kubelet is played here: it is Ready, and its pods do nothing by themselves. */
   const playedNode = async (name: string): Promise<void> => {
-    await create(api, dueNode(name, { labels: { group: name.slice(0, name.lastIndexOf('-')) }, kubelet: false }));
+    await create(
+      api,
+      dueNode(name, { labels: { group: name.slice(0, name.lastIndexOf('-')) }, kubelet: false }),
+    );
     const beat = (): Promise<unknown> =>
-      api.patch(`${nodePath(name)}/status`, { status: { conditions: [ready('True')] } }).catch(() => undefined);
+      api
+        .patch(`${nodePath(name)}/status`, { status: { conditions: [ready('True')] } })
+        .catch(() => undefined);
     await beat();
     leases.push(setInterval(() => void beat(), 10_000));
     await waitFor(`${name} to have no taint`, async () => {
       const { spec } = await getNode(api, name);
-      return (spec.taints ?? []).length === 0 ? { done: true } : { yet: JSON.stringify(spec.taints) };
+      return (spec.taints ?? []).length === 0
+        ? { done: true }
+        : { yet: JSON.stringify(spec.taints) };
     });
   };
 
@@ -68,35 +85,65 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
       return pod !== undefined && isWanted(pod) ? { done: pod } : { yet: JSON.stringify(pod) };
     });
 
-  const says = ({ metadata: { name } }: Pod, status: object): Promise<unknown> => api.patch(`${podPath(space, name)}/status`, { status });
+  const says = ({ metadata: { name } }: Pod, status: object): Promise<unknown> =>
+    api.patch(`${podPath(space, name)}/status`, { status });
   const pulls = (pod: Pod): Promise<unknown> => {
     const waiting = { reason: 'ImagePullBackOff', message: 'registry is down' };
-    const up = { name: 'up', image: 'x', imageID: '', ready: false, restartCount: 0, state: { waiting } };
+    const up = {
+      name: 'up',
+      image: 'x',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { waiting },
+    };
     return says(pod, { phase: 'Pending', containerStatuses: [up] });
   };
   const ends = (pod: Pod): Promise<unknown> => {
     const terminated = { exitCode: 0, reason: 'Completed' };
-    const up = { name: 'up', image: 'x', imageID: '', ready: false, restartCount: 0, state: { terminated } };
+    const up = {
+      name: 'up',
+      image: 'x',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { terminated },
+    };
     return says(pod, { phase: 'Succeeded', containerStatuses: [up] });
   };
   const runs = (pod: Pod): Promise<unknown> => says(pod, { phase: 'Running' });
   /** Its kubelet has ended what is being deleted. */
-  const isGone = (pod: Pod): Promise<void> => api.delete(podPath(space, pod.metadata.name), { gracePeriodSeconds: 0 });
+  const isGone = (pod: Pod): Promise<void> =>
+    api.delete(podPath(space, pod.metadata.name), { gracePeriodSeconds: 0 });
   const isDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-  const held = async (name: string): Promise<boolean> => isHeld(await getNode(api, name), ourTaints);
+  const held = async (name: string): Promise<boolean> =>
+    isHeld(await getNode(api, name), ourTaints);
 
   const job = (over: object = {}) => ({
-    job: { podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] }, timeoutSeconds: 30, rebootsNode: true, ...over },
+    job: {
+      podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] },
+      timeoutSeconds: 30,
+      rebootsNode: true,
+      ...over,
+    },
   });
 
   const untilFree = (name: string): Promise<MaintenancePlanStatus> =>
-    untilPlan(api, name, 'without a slot', ({ inFlight, phase }) => inFlight?.length === 0 && phase !== undefined && phase !== 'Pending');
+    untilPlan(
+      api,
+      name,
+      'without a slot',
+      ({ inFlight, phase }) => inFlight?.length === 0 && phase !== undefined && phase !== 'Pending',
+    );
 
   test('that cannot pull its image has its limit: it is gone before its node is given back, and the verdict says why', async () => {
     await playedNode('pull-1');
     await create(api, plan('pull', 'pull', { work: job({ timeoutSeconds: 4 }) }));
     const pod = await podOf('pull-1');
-    assert.deepEqual([pod.spec.activeDeadlineSeconds, pod.metadata.ownerReferences?.[0]?.kind], [4, 'MaintenancePlan']);
+    assert.deepEqual(
+      [pod.spec.activeDeadlineSeconds, pod.metadata.ownerReferences?.[0]?.kind],
+      [4, 'MaintenancePlan'],
+    );
     await pulls(pod);
     await podOf('pull-1', isDeleted);
     await new Promise(resolve => setTimeout(resolve, 1500));
@@ -104,7 +151,10 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
     await isGone(pod);
     const { failures = [] } = await untilFree('pull');
     assert.deepEqual([failures[0]?.held, await held('pull-1')], [false, false]);
-    assert.match(failures[0]?.message ?? '', /could not begin: .*container up: ImagePullBackOff: registry is down/);
+    assert.match(
+      failures[0]?.message ?? '',
+      /could not begin: .*container up: ImagePullBackOff: registry is down/,
+    );
   });
 
   test('goes with a plan that is deleted, and the plan behind it', async () => {
@@ -114,7 +164,11 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
     await pulls(pod);
     await api.delete(planPath('gone'));
     await podOf('gone-1', isDeleted);
-    assert.equal((await api.call('GET', planPath('gone'))).status, 200, 'as long as the pod is there');
+    assert.equal(
+      (await api.call('GET', planPath('gone'))).status,
+      200,
+      'as long as the pod is there',
+    );
     assert.equal(await held('gone-1'), true);
     await isGone(pod);
     await waitFor('the plan to be gone', async () => {
@@ -130,20 +184,36 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
     const pod = await podOf('hung-1');
     await runs(pod);
     await podOf('hung-1', isDeleted);
-    const { failures = [] } = await untilPlan(api, 'hung', 'failed', status => (status.failures ?? []).length > 0);
+    const { failures = [] } = await untilPlan(
+      api,
+      'hung',
+      'failed',
+      status => (status.failures ?? []).length > 0,
+    );
     assert.equal(failures[0]?.held, true, 'the verdict counts at once');
-    const { items } = await api.get<List<{ metadata: Metadata; spec: { nodeName: string } }>>('/apis/drydock.dev/v1alpha1/maintenances');
+    const { items } = await api.get<List<{ metadata: Metadata; spec: { nodeName: string } }>>(
+      '/apis/drydock.dev/v1alpha1/maintenances',
+    );
     const child = items.find(({ spec }) => spec.nodeName === 'hung-1')?.metadata.name;
     await api.delete(`/apis/drydock.dev/v1alpha1/maintenances/${child}`);
     await new Promise(resolve => setTimeout(resolve, 1500));
     assert.equal(await held('hung-1'), true);
     await isGone(pod);
-    await waitFor('the node to be given back', async () => ((await held('hung-1')) ? { yet: 'held' } : { done: true }));
+    await waitFor('the node to be given back', async () =>
+      (await held('hung-1')) ? { yet: 'held' } : { done: true },
+    );
   });
 
   test('is not proven by a boot that came before it ran', async () => {
     await playedNode('boot-1');
-    await create(api, plan('boot', 'boot', { work: job(), due: { expression: 'true' }, done: { expression: 'true' } }));
+    await create(
+      api,
+      plan('boot', 'boot', {
+        work: job(),
+        due: { expression: 'true' },
+        done: { expression: 'true' },
+      }),
+    );
     const pod = await podOf('boot-1');
     await pulls(pod);
     await boot('boot-1', 'a-crash', '6.1.0');
@@ -152,7 +222,12 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
     await runs(pod);
     await untilPlan(api, 'boot', 'running', ({ inFlight }) => inFlight?.[0]?.ranAttempt === 1);
     await ends(pod);
-    await untilPlan(api, 'boot', 'rebooting', ({ inFlight }) => inFlight?.[0]?.state === 'Rebooting');
+    await untilPlan(
+      api,
+      'boot',
+      'rebooting',
+      ({ inFlight }) => inFlight?.[0]?.state === 'Rebooting',
+    );
     await boot('boot-1', 'its-own', '6.1.0');
     const { nodes } = await untilPlan(api, 'boot', 'complete', ({ phase }) => phase === 'Complete');
     assert.equal(nodes?.done, 1);
@@ -160,7 +235,10 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
 
   test('has its proof when the node is done late, and pods can run there', async () => {
     await playedNode('late-1');
-    const done = { expression: "node.metadata.?labels['v'].orValue('1') == '2'", withinSeconds: 60 };
+    const done = {
+      expression: "node.metadata.?labels['v'].orValue('1') == '2'",
+      withinSeconds: 60,
+    };
     await create(api, plan('late', 'late', { work: job(), done }));
     const pod = await podOf('late-1');
     await runs(pod);
@@ -170,10 +248,16 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
     const agent = { key: 'node.cilium.io/agent-not-ready', effect: 'NoSchedule' };
     await api.patch(nodePath('late-1'), { spec: { taints: [...(spec.taints ?? []), agent] } });
     await boot('late-1', 'second', '6.12.9');
-    await untilPlan(api, 'late', 'told of the taint', ({ waiting = [] }) => waiting.some(({ who }) => who.includes('agent-not-ready')));
+    await untilPlan(api, 'late', 'told of the taint', ({ waiting = [] }) =>
+      waiting.some(({ who }) => who.includes('agent-not-ready')),
+    );
     const { spec: tainted } = await getNode(api, 'late-1');
-    await api.patch(nodePath('late-1'), { spec: { taints: (tainted.taints ?? []).filter(({ key }) => key !== agent.key) } });
-    await untilPlan(api, 'late', 'not done yet', ({ waiting = [] }) => waiting.some(({ who }) => who === 'spec.done.expression is false'));
+    await api.patch(nodePath('late-1'), {
+      spec: { taints: (tainted.taints ?? []).filter(({ key }) => key !== agent.key) },
+    });
+    await untilPlan(api, 'late', 'not done yet', ({ waiting = [] }) =>
+      waiting.some(({ who }) => who === 'spec.done.expression is false'),
+    );
     await api.patch(nodePath('late-1'), { metadata: { labels: { v: '2' } } });
     const { nodes } = await untilPlan(api, 'late', 'complete', ({ phase }) => phase === 'Complete');
     assert.deepEqual([nodes?.done, nodes?.failed], [1, 0]);
@@ -186,8 +270,17 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
       kind: 'ValidatingAdmissionPolicy',
       metadata: { name: 'no-work-on-deny-1' },
       spec: {
-        matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }] },
-        validations: [{ expression: "!has(object.spec.nodeName) || object.spec.nodeName != 'deny-1'", message: 'nothing runs on deny-1' }],
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+          ],
+        },
+        validations: [
+          {
+            expression: "!has(object.spec.nodeName) || object.spec.nodeName != 'deny-1'",
+            message: 'nothing runs on deny-1',
+          },
+        ],
       },
     };
     const binding: Manifest = {
@@ -209,14 +302,25 @@ describe('the pod of the work of a MaintenancePlan', { skip, concurrency: 8, tim
       }),
     );
     for (const name of ['deny-2', 'deny-3']) await ends(await podOf(name));
-    const passed = await untilPlan(api, 'deny', 'done with the others', ({ nodes }) => nodes?.done === 2);
+    const passed = await untilPlan(
+      api,
+      'deny',
+      'done with the others',
+      ({ nodes }) => nodes?.done === 2,
+    );
     assert.deepEqual(
       passed.inFlight?.map(({ node }) => node),
       ['deny-1'],
       'nobody waits behind the refusal',
     );
     const { failures = [] } = await untilFree('deny');
-    assert.deepEqual([failures[0]?.node, failures[0]?.held, await held('deny-1')], ['deny-1', false, false]);
-    assert.match(failures[0]?.message ?? '', /the API server refuses its pod: .*nothing runs on deny-1/);
+    assert.deepEqual(
+      [failures[0]?.node, failures[0]?.held, await held('deny-1')],
+      ['deny-1', false, false],
+    );
+    assert.match(
+      failures[0]?.message ?? '',
+      /the API server refuses its pod: .*nothing runs on deny-1/,
+    );
   });
 });

@@ -8,7 +8,10 @@ import { type OperatorHarness, skipOf, startHarness } from '../harness/harness.t
 import { dueNode, isRehearsal, plan, planPath, untilPlan, Work } from './plan-work.ts';
 import { Rehearsals, rehearsalPods } from './rehearsals.ts';
 
-/** Plans that are rehearsed before they begin. kwok runs the pod that rehearses; what its container does is done here, with the rights of its account. */
+/**
+ * Plans that are rehearsed before they begin. kwok runs the pod that rehearses; what its container
+ * does is done here, with the rights of its account.
+ */
 
 const started = await startHarness({ roles: ['plans'] });
 const skip = skipOf(started);
@@ -43,33 +46,63 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     });
     const rehearse = { image, refuse: ['BlockedNodes' as const], workSeconds: 5, rebootSeconds: 5 };
     await create(api, plan('calm', 'calm', { rehearse, order: { by: ['Cost', 'Name'] } }));
-    const refused = await untilPlan(api, 'calm', 'refused', ({ waitingFor }) => waitingFor === 'Forecast');
+    const refused = await untilPlan(
+      api,
+      'calm',
+      'refused',
+      ({ waitingFor }) => waitingFor === 'Forecast',
+    );
     assert.match(refused.waiting?.[0]?.who ?? '', /gets? stuck \(calm-\d: .*default\/web/);
-    assert.deepEqual([refused.forecast?.finishes, refused.inFlight, rehearsals.count], [false, [], 1]);
+    assert.deepEqual(
+      [refused.forecast?.finishes, refused.inFlight, rehearsals.count],
+      [false, [], 1],
+    );
     const shown = await harness.drydock('plan', 'status', 'calm');
     assert.match(shown.stdout, /\nRehearsed at .*\n {2}calm-\d gets stuck: .*default\/web/);
 
-    await api.patch('/apis/policy/v1/namespaces/default/poddisruptionbudgets/web', { spec: { minAvailable: 1 } });
-    assert.equal((await harness.drydock('plan', 'retry', 'calm', '--failed')).stdout, 'plan calm is rehearsed again\n');
-    const { forecast, rehearsal } = await untilPlan(api, 'calm', 'complete', ({ phase }) => phase === 'Complete');
+    await api.patch('/apis/policy/v1/namespaces/default/poddisruptionbudgets/web', {
+      spec: { minAvailable: 1 },
+    });
+    assert.equal(
+      (await harness.drydock('plan', 'retry', 'calm', '--failed')).stdout,
+      'plan calm is rehearsed again\n',
+    );
+    const { forecast, rehearsal } = await untilPlan(
+      api,
+      'calm',
+      'complete',
+      ({ phase }) => phase === 'Complete',
+    );
     assert.deepEqual(
       [forecast?.finishes, forecast?.blockedNodes, forecast?.nodes, rehearsal],
       [true, 0, 2, undefined],
       JSON.stringify(forecast),
     );
-    assert.ok(forecast?.endTime !== undefined && forecast.firstEndTime !== undefined && (forecast.podsMoved ?? 0) >= 2);
+    assert.ok(
+      forecast?.endTime !== undefined &&
+        forecast.firstEndTime !== undefined &&
+        (forecast.podsMoved ?? 0) >= 2,
+    );
     await until('its pods to be gone', async () =>
-      (await api.get<List<Pod>>(rehearsalPods)).items.every(({ metadata }) => !isRehearsal(metadata.name)),
+      (await api.get<List<Pod>>(rehearsalPods)).items.every(
+        ({ metadata }) => !isRehearsal(metadata.name),
+      ),
     );
   });
 
   test('a rehearsal that fails is named, and keeps the plan; without an image the plan says what is missing', async () => {
     await create(api, plan('none', 'none', { rehearse: {} }));
-    const unknown = await untilPlan(api, 'none', 'told', ({ message }) => message?.includes('spec.rehearse') === true);
+    const unknown = await untilPlan(
+      api,
+      'none',
+      'told',
+      ({ message }) => message?.includes('spec.rehearse') === true,
+    );
     assert.match(unknown.message ?? '', /^spec\.rehearse: the image of the operator is not known/);
     await create(api, dueNode('odd-1', { labels: { group: 'odd' } }));
     await nodesReady(api, ['odd-1']);
-    // Nodes of the second in which a run of replacements begins may be successors, and are none of it.
+    // Nodes of the second in which a run of replacements begins may be successors, and are none of
+    // it.
     await new Promise(resolve => setTimeout(resolve, 1100));
     await create(api, plan('odd', 'odd', { rehearse: { image }, work: { replace: {} } }));
     const failed = await untilPlan(api, 'odd', 'said to have failed', ({ waiting }) =>
@@ -78,6 +111,9 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     assert.equal(failed.rehearsal?.state, 'Failed');
     assert.match(failed.rehearsal.message, /plan odd cannot be rehearsed: it replaces machines/);
     await api.call('DELETE', planPath('odd'));
-    await until('the plan to be gone', async () => (await api.call('GET', planPath('odd'))).status === 404);
+    await until(
+      'the plan to be gone',
+      async () => (await api.call('GET', planPath('odd'))).status === 404,
+    );
   });
 });

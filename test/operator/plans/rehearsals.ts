@@ -6,11 +6,17 @@ import type { List, Metadata } from '../../control-plane/objects/objects.ts';
 import { drydock } from '../harness/harness.ts';
 import { isRehearsal } from './plan-work.ts';
 
-/** Pods that rehearse plans: kwok runs them, and what their containers do is done here, with the rights of their account. */
+/**
+ * Pods that rehearse plans: kwok runs them, and what their containers do is done here, with the
+ * rights of their account.
+ */
 
 type Pod = {
   readonly metadata: Metadata;
-  readonly spec: { readonly serviceAccountName: string; readonly containers: readonly { readonly args?: readonly string[] }[] };
+  readonly spec: {
+    readonly serviceAccountName: string;
+    readonly containers: readonly { readonly args?: readonly string[] }[];
+  };
   readonly status?: { readonly phase?: string };
 };
 
@@ -57,14 +63,34 @@ export class Rehearsals {
 
   async #rehearse({ metadata, spec }: Pod): Promise<void> {
     const file = join(this.#folder, metadata.uid);
-    const args = (spec.containers[0]?.args ?? []).map(arg => arg.replace('/dev/termination-log', file));
+    const args = (spec.containers[0]?.args ?? []).map(arg =>
+      arg.replace('/dev/termination-log', file),
+    );
     const account = `system:serviceaccount:${metadata.namespace ?? ''}:${spec.serviceAccountName}`;
-    const { code, stderr } = await drydock([...args, '--seeds=1', `--as=${account}`, '--kubeconfig', this.#kubeconfig]);
-    const state = { terminated: { exitCode: code, message: code === 0 ? readFileSync(file, 'utf8') : stderr.slice(0, 1000) } };
+    const { code, stderr } = await drydock([
+      ...args,
+      '--seeds=1',
+      `--as=${account}`,
+      '--kubeconfig',
+      this.#kubeconfig,
+    ]);
+    const state = {
+      terminated: {
+        exitCode: code,
+        message: code === 0 ? readFileSync(file, 'utf8') : stderr.slice(0, 1000),
+      },
+    };
     const status = {
       phase: code === 0 ? 'Succeeded' : 'Failed',
-      containerStatuses: [{ name: 'rehearse', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
+      containerStatuses: [
+        { name: 'rehearse', image: 'x', imageID: '', ready: false, restartCount: 0, state },
+      ],
     };
-    await this.#api.call('PATCH', `${rehearsalPods}/${metadata.name}/status`, { status }, 'application/merge-patch+json');
+    await this.#api.call(
+      'PATCH',
+      `${rehearsalPods}/${metadata.name}/status`,
+      { status },
+      'application/merge-patch+json',
+    );
   }
 }

@@ -17,9 +17,18 @@ import { responderChecker } from './responders.ts';
 import { statusChecker } from './statuses.ts';
 import { vmChecker } from './vms.ts';
 
-export type Violation = { readonly invariant: Invariant; readonly at: string; readonly message: string };
+export type Violation = {
+  readonly invariant: Invariant;
+  readonly at: string;
+  readonly message: string;
+};
 
-type Options = { readonly story: Story; readonly clock: SimClock; readonly isFaulty: () => boolean; readonly calmSince: () => number };
+type Options = {
+  readonly story: Story;
+  readonly clock: SimClock;
+  readonly isFaulty: () => boolean;
+  readonly calmSince: () => number;
+};
 
 /** Lines that are told of what was before a violation. */
 const told = 200;
@@ -52,7 +61,8 @@ export class Audit {
     const nowMs = (): number => clock.nowMs;
     // Bad luck has no bound: reads may fail once more and once more.
     const whileFaulty = (): number => Math.max(staleMsOf(story), this.reads.lateMs + onItsWayMs);
-    const isSettled = (): boolean => !isFaulty() && nowMs() - calmSince() > whileFaulty() + settlesMs;
+    const isSettled = (): boolean =>
+      !isFaulty() && nowMs() - calmSince() > whileFaulty() + settlesMs;
     const around = {
       story,
       store,
@@ -74,7 +84,9 @@ export class Audit {
     ].map(make => make(around));
     store.subscribe(change => {
       const { metadata } = change.object;
-      this.note(`${change.type} ${change.resource} ${metadata.namespace ?? ''}/${metadata.name} @${change.version}`);
+      this.note(
+        `${change.type} ${change.resource} ${metadata.namespace ?? ''}/${metadata.name} @${change.version}`,
+      );
       for (const { changed } of this.#checkers) changed?.(change);
     });
     this.#store = store;
@@ -117,7 +129,8 @@ export class Audit {
 
   /** A process sends something: one that has lost its lease may only read. */
   sends({ id, mayAct }: Caller, { method, path }: ApiCall): void {
-    if (method !== 'GET' && !mayAct()) this.fail('fence', `process ${id} has lost its lease, and sends ${method} ${path}`);
+    if (method !== 'GET' && !mayAct())
+      this.fail('fence', `process ${id} has lost its lease, and sends ${method} ${path}`);
   }
 
   before({ id }: Caller, call: ApiCall): Served {
@@ -129,7 +142,10 @@ export class Audit {
       process: id,
       call,
       target,
-      before: call.method === 'PATCH' ? this.#store?.get(target.resource, target.namespace, target.name) : undefined,
+      before:
+        call.method === 'PATCH'
+          ? this.#store?.get(target.resource, target.namespace, target.name)
+          : undefined,
     };
     for (const { before } of this.#checkers) before?.(served);
     if (this.#clock.turns > 20_000) this.fail('no call loops', 'time stands still');
@@ -137,7 +153,9 @@ export class Audit {
   }
 
   after(served: Served, answer: ApiResponse): void {
-    this.note(`= ${answer.status}${answer.status >= 300 ? ` ${JSON.stringify(answer.body).slice(0, 300)}` : ''}`);
+    this.note(
+      `= ${answer.status}${answer.status >= 300 ? ` ${JSON.stringify(answer.body).slice(0, 300)}` : ''}`,
+    );
     for (const { after } of this.#checkers) after?.(served, answer);
   }
 }

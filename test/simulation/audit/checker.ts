@@ -24,11 +24,19 @@ export type Invariant =
   | 'plans';
 
 /** Where in the API a call goes. */
-export type Target = { readonly resource: string; readonly namespace: string; readonly name: string; readonly sub: string };
+export type Target = {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly sub: string;
+};
 
 /** A call that the server is about to do, or has done. */
 export type Served = {
-  /** Whose call it is: several processes can be alive at once, when one has lost its lease and lingers. */
+  /**
+   * Whose call it is: several processes can be alive at once, when one has lost its lease and
+   * lingers.
+   */
   readonly process: number;
   readonly call: ApiCall;
   readonly target: Target;
@@ -55,7 +63,7 @@ export type Checker = {
 };
 
 /** Reads a path. */
-export const targetOf = (path: string): Target => {
+export function targetOf(path: string): Target {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const group = parts[0] === 'api' ? '' : (parts[1] ?? '');
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
@@ -67,9 +75,13 @@ export const targetOf = (path: string): Target => {
     name,
     sub: sub.join('/'),
   };
-};
+}
 
 /** How far the operator's clock may be from the server's, in milliseconds. */
-export const clockErrorMs = ({ clockSteps }: Story): number => clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
+export function clockErrorMs({ clockSteps }: Story): number {
+  return clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
+}
 
-export const isDone = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
+export function isDone({ status }: ApiResponse): boolean {
+  return status >= 200 && status < 300;
+}

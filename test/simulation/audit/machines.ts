@@ -3,32 +3,48 @@ import type { ApiCall } from '@drydock/kube-client';
 import { at, objects, type Stored, text } from '@drydock/kube-sim';
 import { type Around, type Checker, clockErrorMs } from './checker.ts';
 
-/** Machines: only those that something was announced about go, emptied before, and no more of a set at once than may. */
+/**
+ * Machines: only those that something was announced about go, emptied before, and no more of a set
+ * at once than may.
+ */
 
 const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 
-const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+function isOver(one: Stored): boolean {
+  return ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+}
 
-const isActive = (one: Stored): boolean => text(one, 'status', 'startTime') !== '' && !isOver(one);
+function isActive(one: Stored): boolean {
+  return text(one, 'status', 'startTime') !== '' && !isOver(one);
+}
 
-const machineOf = (one: Stored): string => text(one, 'spec', 'machineRef', 'name') || text(one, 'spec', 'machinelink');
+function machineOf(one: Stored): string {
+  return text(one, 'spec', 'machineRef', 'name') || text(one, 'spec', 'machinelink');
+}
 
 /** The object is the one that the deletion is meant for. */
-const isWanted = ({ body }: ApiCall, { metadata }: Stored): boolean =>
-  (['uid', 'resourceVersion'] as const).every(field => [metadata[field], ''].includes(text(body as Stored, 'preconditions', field)));
+function isWanted({ body }: ApiCall, { metadata }: Stored): boolean {
+  return (['uid', 'resourceVersion'] as const).every(field =>
+    [metadata[field], ''].includes(text(body as Stored, 'preconditions', field)),
+  );
+}
 
-export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker => {
+export function machineChecker({ story, store, nowMs, fail }: Around): Checker {
   const { machines } = story;
   if (machines === undefined) return {};
   const group = machines.flavour === 'openshift' ? 'machine.openshift.io' : 'cluster.x-k8s.io';
   /** One that does not run any more takes nothing away from its set. */
   const isUsable = (one: Stored): boolean => {
     const node = store.get('nodes', '', machineOf(one));
-    return objects(at(node, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
+    return objects(at(node, 'status', 'conditions')).some(
+      ({ type, status }) => type === 'Ready' && status === 'True',
+    );
   };
   /** What the cloud takes within minutes waits for nobody. */
   const isUrgent = (one: Stored): boolean =>
-    objects(at(one, 'spec', 'events')).some(({ kind }) => kind === 'preemption' || kind === 'termination');
+    objects(at(one, 'spec', 'events')).some(
+      ({ kind }) => kind === 'preemption' || kind === 'termination',
+    );
   const replacing = (machine: Stored): boolean =>
     store
       .list(machineMaintenances)
@@ -38,9 +54,15 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
           isActive(one) &&
           ['Replace', 'ReplaceWithSurge'].includes(text(one, 'status', 'strategy')),
       );
-  /** By uid, those that are deleted too: the machine that one of them has marked may go with the next machine that is taken back. */
+  /**
+   * By uid, those that are deleted too: the machine that one of them has marked may go with the
+   * next machine that is taken back.
+   */
   const surges = new Map<string, Stored>();
-  /** Added so that one could replace another, which is kept after all. Where two are taken back, each takes the youngest that is left: it may be the other's. */
+  /**
+   * Added so that one could replace another, which is kept after all. Where two are taken back,
+   * each takes the youngest that is left: it may be the other's.
+   */
   const isTakenBack = ({ metadata: { annotations, creationTimestamp } }: Stored): boolean => {
     const all = [...surges.values()];
     const by = all.find(one => one.metadata.uid === annotations?.[`${group}/delete-machine`]);
@@ -49,7 +71,8 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
       all.some(
         one =>
           text(one, 'status', 'set') === text(by, 'status', 'set') &&
-          Date.parse(text(one, 'status', 'startTime')) - clockErrorMs(story) <= Date.parse(creationTimestamp),
+          Date.parse(text(one, 'status', 'startTime')) - clockErrorMs(story) <=
+            Date.parse(creationTimestamp),
       )
     );
   };
@@ -59,14 +82,24 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
   const mayBeTaken = (machine: Stored): boolean =>
     store
       .list(machineMaintenances)
-      .some(one => machineOf(one) === machine.metadata.name && Date.parse(text(one, 'status', 'deadline')) <= nowMs());
+      .some(
+        one =>
+          machineOf(one) === machine.metadata.name &&
+          Date.parse(text(one, 'status', 'deadline')) <= nowMs(),
+      );
   /** It stays until its hook goes. */
   const isHooked = ({ metadata: { annotations = {} }, spec }: Stored): boolean =>
     Object.keys(annotations).some(key => key.endsWith(`/${hookName}`)) ||
     objects(at(spec, 'lifecycleHooks', 'preDrain')).some(({ name }) => name === hookName);
   const checkEmptied = (machine: Stored): void => {
     const { name, deletionTimestamp } = machine.metadata;
-    if (deletionTimestamp !== undefined || drained.has(name) || isHooked(machine) || mayBeTaken(machine)) return;
+    if (
+      deletionTimestamp !== undefined ||
+      drained.has(name) ||
+      isHooked(machine) ||
+      mayBeTaken(machine)
+    )
+      return;
     if (isUsable({ ...machine, spec: { machinelink: name } }))
       fail('machines', `machine ${name} is deleted, and nobody has emptied its node`);
   };
@@ -80,12 +113,17 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
     },
     changed: change => {
       const { resource, object, type } = change;
-      if (resource === machineMaintenances && text(object, 'status', 'strategy') === 'ReplaceWithSurge')
+      if (
+        resource === machineMaintenances &&
+        text(object, 'status', 'strategy') === 'ReplaceWithSurge'
+      )
         surges.set(object.metadata.uid, object);
       if (resource === 'maintenances.drydock.dev' && text(object, 'status', 'phase') === 'Drained')
         drained.add(text(object, 'spec', 'nodeName'));
       if (resource === `machines.${group}` && type === 'changed') {
-        const isNew = object.metadata.deletionTimestamp !== undefined && change.before.metadata.deletionTimestamp === undefined;
+        const isNew =
+          object.metadata.deletionTimestamp !== undefined &&
+          change.before.metadata.deletionTimestamp === undefined;
         const isByHand = object.metadata.annotations?.['people/given-up'] !== undefined;
         if (
           isNew &&
@@ -94,9 +132,15 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
           !replacing(object) &&
           !isTakenBack(object)
         )
-          fail('machines', `machine ${object.metadata.name} is deleted, and nothing was announced about it`);
+          fail(
+            'machines',
+            `machine ${object.metadata.name} is deleted, and nothing was announced about it`,
+          );
       }
-      if (resource === machineMaintenances && text(object, 'spec', 'machineRef', 'namespace') === 'customer')
+      if (
+        resource === machineMaintenances &&
+        text(object, 'spec', 'machineRef', 'namespace') === 'customer'
+      )
         fail('machines', `${object.metadata.name} is about a machine of another cluster`);
       if (resource !== machineMaintenances || type !== 'changed') return;
       if (at(change.before, 'status', 'startTime') !== undefined || !isActive(object)) return;
@@ -104,9 +148,15 @@ export const machineChecker = ({ story, store, nowMs, fail }: Around): Checker =
       if (set === '' || isUrgent(object) || !isUsable(object)) return;
       const active = store
         .list(machineMaintenances)
-        .filter(one => isActive(one) && !isUrgent(one) && text(one, 'status', 'set') === set && isUsable(one));
+        .filter(
+          one =>
+            isActive(one) && !isUrgent(one) && text(one, 'status', 'set') === set && isUsable(one),
+        );
       if (active.length > machines.perSet)
-        fail('machines', `${active.length} machines of ${set} are worked on at once; ${machines.perSet} may be`);
+        fail(
+          'machines',
+          `${active.length} machines of ${set} are worked on at once; ${machines.perSet} may be`,
+        );
     },
   };
-};
+}

@@ -2,10 +2,16 @@ import type { Around, Checker } from './checker.ts';
 
 /** Calls: never more than what happens gives reason for. */
 
-/** Of one kind about one object in one minute. What loses races is tried again after pauses that begin with 20 ms. */
+/**
+ * Of one kind about one object in one minute. What loses races is tried again after pauses that
+ * begin with 20 ms.
+ */
 const maxOfOneKind = 240;
 
-/** By one process in one minute, beside those that what has changed in it gives reason for: with every watch cut again and again, some 120. */
+/**
+ * By one process in one minute, beside those that what has changed in it gives reason for: with
+ * every watch cut again and again, some 120.
+ */
 const maxIdle = 400;
 
 /** For each change of the cluster that is not the answer to a call of the operator. */
@@ -13,7 +19,7 @@ const maxForAChange = 4;
 
 const minuteMs = 60_000;
 
-export const paceChecker = ({ fail, nowMs }: Around): Checker => {
+export function paceChecker({ fail, nowMs }: Around): Checker {
   let minute = 0;
   const calls = new Map<number, number>();
   let changes = 0;
@@ -36,11 +42,14 @@ export const paceChecker = ({ fail, nowMs }: Around): Checker => {
       kinds.set(kind, count);
       if (count > maxOfOneKind) fail('no call loops', `${count} calls ${kind} in one minute`);
       if (ofProcess > maxIdle + maxForAChange * changes)
-        fail('no call loops', `${ofProcess} calls of one process in one minute, after ${changes} changes`);
+        fail(
+          'no call loops',
+          `${ofProcess} calls of one process in one minute, after ${changes} changes`,
+        );
     },
     changed: () => {
       turn();
       changes += 1;
     },
   };
-};
+}

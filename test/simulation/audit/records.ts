@@ -13,13 +13,22 @@ export type Version = {
 
 const resources = new Set<string>(Object.values(maintenanceResources));
 
-export const nodeOf = ({ metadata, ...object }: Stored): string => text(object, 'spec', 'nodeName') || metadata.name;
+export function nodeOf({ metadata, ...object }: Stored): string {
+  return text(object, 'spec', 'nodeName') || metadata.name;
+}
 
-const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+function isDeleting({ metadata }: Stored): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
 
-export const stageOf = (object: Stored): string => text(object, 'spec', 'stage') || 'Drain';
+export function stageOf(object: Stored): string {
+  return text(object, 'spec', 'stage') || 'Drain';
+}
 
-/** What every maintenance was at any moment of late, and when objects have gone: for judging those who knew it late. */
+/**
+ * What every maintenance was at any moment of late, and when objects have gone: for judging those
+ * who knew it late.
+ */
 export class Records {
   readonly #versions = new Map<string, Version[]>();
   readonly #goneAtMs = new Map<string, number>();
@@ -30,15 +39,23 @@ export class Records {
     store.subscribe(change => this.#told(change));
   }
 
-  /** Maintenances of a node that stood within the last so many milliseconds and were not being deleted. */
+  /**
+   * Maintenances of a node that stood within the last so many milliseconds and were not being
+   * deleted.
+   */
   wanting(node: string, withinMs: number): readonly Version[] {
     const since = this.#nowMs() - withinMs;
-    return (this.#versions.get(node) ?? []).filter(({ toMs, object }) => toMs >= since && !isDeleting(object));
+    return (this.#versions.get(node) ?? []).filter(
+      ({ toMs, object }) => toMs >= since && !isDeleting(object),
+    );
   }
 
   /** Milliseconds since an object of that name was removed; Infinity where there was none. */
   goneFor(resource: string, namespace: string, name: string): number {
-    return this.#nowMs() - (this.#goneAtMs.get(`${resource} ${namespace}/${name}`) ?? Number.NEGATIVE_INFINITY);
+    return (
+      this.#nowMs() -
+      (this.#goneAtMs.get(`${resource} ${namespace}/${name}`) ?? Number.NEGATIVE_INFINITY)
+    );
   }
 
   #told({ type, resource, object }: StoreChange): void {
@@ -48,10 +65,14 @@ export class Records {
     const node = nodeOf(object);
     const now = this.#nowMs();
     const all = (this.#versions.get(node) ?? []).filter(({ toMs }) => toMs >= now - keptMs);
-    const standing = all.findIndex(one => one.toMs === Number.POSITIVE_INFINITY && one.object.metadata.uid === object.metadata.uid);
+    const standing = all.findIndex(
+      one =>
+        one.toMs === Number.POSITIVE_INFINITY && one.object.metadata.uid === object.metadata.uid,
+    );
     const current = all[standing];
     if (current !== undefined) all[standing] = { ...current, toMs: now };
-    if (type !== 'removed') all.push({ resource, object, fromMs: now, toMs: Number.POSITIVE_INFINITY });
+    if (type !== 'removed')
+      all.push({ resource, object, fromMs: now, toMs: Number.POSITIVE_INFINITY });
     this.#versions.set(node, all);
   }
 }
@@ -62,11 +83,15 @@ const keptMs = 600_000;
 const seedPolicy = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true };
 
 /** What a maintenance says about pods; of the kinds without a policy, what they always did. */
-export const policyOf = ({ resource, object }: Pick<Version, 'resource' | 'object'>): ReturnType<typeof part> =>
-  resource === maintenanceResources.Maintenance ? part(object, 'spec', 'drain') : seedPolicy;
+export function policyOf({
+  resource,
+  object,
+}: Pick<Version, 'resource' | 'object'>): ReturnType<typeof part> {
+  return resource === maintenanceResources.Maintenance ? part(object, 'spec', 'drain') : seedPolicy;
+}
 
 /** A flag of the policy, with its default. */
-export const flag = (policy: ReturnType<typeof part>, name: string, otherwise: boolean): boolean => {
+export function flag(policy: ReturnType<typeof part>, name: string, otherwise: boolean): boolean {
   const value = at(policy, name);
   return typeof value === 'boolean' ? value : otherwise;
-};
+}

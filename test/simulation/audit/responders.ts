@@ -8,21 +8,30 @@ import { isFinished } from './judgement.ts';
 const evictions = 'evictions.lifecycle.k8s.io';
 const requests = 'evictionrequests.lifecycle.k8s.io';
 
-const podUid = (object: Stored): string => text(object, 'spec', 'target', 'pod', 'uid');
+function podUid(object: Stored): string {
+  return text(object, 'spec', 'target', 'pod', 'uid');
+}
 
-const namesResponders = (pod: Stored): boolean => objects(at(pod, 'spec', 'evictionResponders')).length > 0;
+function namesResponders(pod: Stored): boolean {
+  return objects(at(pod, 'spec', 'evictionResponders')).length > 0;
+}
 
-const isOver = (eviction: Stored): boolean =>
-  objects(at(eviction, 'status', 'conditions')).some(condition => text(condition, 'status') === 'True');
+function isOver(eviction: Stored): boolean {
+  return objects(at(eviction, 'status', 'conditions')).some(
+    condition => text(condition, 'status') === 'True',
+  );
+}
 
-export const responderChecker = ({ store, story, fail, nowMs, staleMs }: Around): Checker => {
+export function responderChecker({ store, story, fail, nowMs, staleMs }: Around): Checker {
   if (story.responders === undefined) return {};
   /** Since when a responder of the pod's own has had its turn, by the uid of the pod. */
   const since = new Map<string, number>();
 
   const isItsTurn = (eviction: Stored): boolean =>
     !isOver(eviction) &&
-    objects(at(eviction, 'status', 'targetResponders')).some(one => text(one, 'name') === mover && text(one, 'state') === 'Active');
+    objects(at(eviction, 'status', 'targetResponders')).some(
+      one => text(one, 'name') === mover && text(one, 'state') === 'Active',
+    );
 
   return {
     before: ({ call, target }) => {
@@ -30,12 +39,21 @@ export const responderChecker = ({ store, story, fail, nowMs, staleMs }: Around)
         const wanted = text(call.body as Stored, 'spec', 'target', 'pod', 'uid');
         const pod = store.list('pods', target.namespace).find(one => one.metadata.uid === wanted);
         if (pod !== undefined && !namesResponders(pod))
-          fail('responders', `${target.namespace}/${pod.metadata.name} names no responders, and its eviction is requested`);
+          fail(
+            'responders',
+            `${target.namespace}/${pod.metadata.name} names no responders, and its eviction is requested`,
+          );
       }
       if (call.method !== 'POST' || target.resource !== 'pods' || target.sub !== 'eviction') return;
       const pod = store.get('pods', target.namespace, target.name);
       const began = pod && since.get(pod.metadata.uid);
-      if (pod === undefined || began === undefined || isFinished(pod) || nowMs() - began < staleMs()) return;
+      if (
+        pod === undefined ||
+        began === undefined ||
+        isFinished(pod) ||
+        nowMs() - began < staleMs()
+      )
+        return;
       fail(
         'responders',
         `${target.namespace}/${target.name} is asked to go past its responder, whose turn it has been for ${(nowMs() - began) / 1000} s`,
@@ -48,4 +66,4 @@ export const responderChecker = ({ store, story, fail, nowMs, staleMs }: Around)
       else since.delete(uid);
     },
   };
-};
+}

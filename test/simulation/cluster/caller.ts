@@ -1,2 +1,6 @@
 /** The process that calls. */
-export type Caller = { readonly id: number; readonly isAlive: () => boolean; readonly mayAct: () => boolean };
+export type Caller = {
+  readonly id: number;
+  readonly isAlive: () => boolean;
+  readonly mayAct: () => boolean;
+};

@@ -1,4 +1,11 @@
-import type { Api, ApiCall, ApiResponse, StreamRequest, StreamResponse, Streams } from '@drydock/kube-client';
+import type {
+  Api,
+  ApiCall,
+  ApiResponse,
+  StreamRequest,
+  StreamResponse,
+  Streams,
+} from '@drydock/kube-client';
 import { ConnectionError } from '@drydock/kube-client';
 import { type Failure, unnamed } from '@drydock/kube-sim';
 import type { WatchEvent } from '@drydock/kube-sim/api';
@@ -20,11 +27,16 @@ const conflict = unnamed(
   'Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version',
 );
 
-const responseWith = (failure: Failure): ApiResponse => ({
-  status: failure.code,
-  headers: { 'content-type': 'application/json', ...(failure.code === 429 && { 'retry-after': '1' }) },
-  body: { ...failure, ...(failure.code === 409 && { reason: 'Conflict' }) },
-});
+function responseWith(failure: Failure): ApiResponse {
+  return {
+    status: failure.code,
+    headers: {
+      'content-type': 'application/json',
+      ...(failure.code === 429 && { 'retry-after': '1' }),
+    },
+    body: { ...failure, ...(failure.code === 409 && { reason: 'Conflict' }) },
+  };
+}
 
 type Behavior = 'well' | 'refused' | 'conflict' | 'lost' | 'unanswered';
 
@@ -70,7 +82,10 @@ export class Line implements Api, Streams {
     signal.throwIfAborted();
     this.#world.asked('WATCH', request.path);
     await this.#pass(this.#transitMs(false), signal);
-    if (this.#isOut() || (this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.lost)) {
+    if (
+      this.#isOut() ||
+      (this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.lost)
+    ) {
       this.#hasRead(request, false);
       return this.#broken({ method: 'GET', ...request }, false, signal);
     }
@@ -100,7 +115,8 @@ export class Line implements Api, Streams {
     const { refused, conflict, lost, unanswered } = this.#world.story.calls;
     const drawn = this.#world.chance();
     if (drawn < refused) return 'refused';
-    if (drawn < refused + conflict) return call.method === 'GET' || call.path.endsWith('/eviction') ? 'well' : 'conflict';
+    if (drawn < refused + conflict)
+      return call.method === 'GET' || call.path.endsWith('/eviction') ? 'well' : 'conflict';
     if (drawn < refused + conflict + lost) return 'lost';
     return drawn < refused + conflict + lost + unanswered ? 'unanswered' : 'well';
   }
@@ -126,28 +142,48 @@ export class Line implements Api, Streams {
   async #broken(call: ApiCall, mayHaveHappened: boolean, signal?: AbortSignal): Promise<never> {
     const hangs = call.method !== 'GET' || this.#world.story.watches.hangs;
     const inTime = this.#world.chance() < 0.7;
-    await this.#pass(inTime || !hangs ? this.#world.chance() * 500 : (call.timeoutMs ?? defaultTimeoutMs), signal);
+    await this.#pass(
+      inTime || !hangs ? this.#world.chance() * 500 : (call.timeoutMs ?? defaultTimeoutMs),
+      signal,
+    );
     const { method, path } = call;
-    throw new ConnectionError({ method, path, server: 'simulated' }, inTime ? 'reset' : 'timeout', mayHaveHappened, 'the connection broke');
+    throw new ConnectionError(
+      { method, path, server: 'simulated' },
+      inTime ? 'reset' : 'timeout',
+      mayHaveHappened,
+      'the connection broke',
+    );
   }
 
   /** A list that may come from a cache comes from one that is behind. */
   #staleOf(call: ApiCall): ApiCall {
     const { story, chance } = this.#world;
-    if (call.method !== 'GET' || call.query?.['resourceVersion'] !== 0 || !this.#world.isFaulty()) return call;
+    if (call.method !== 'GET' || call.query?.['resourceVersion'] !== 0 || !this.#world.isFaulty())
+      return call;
     if (chance() >= story.watches.stale) return call;
     const version = this.#world.versionBefore(chance() * oldestCacheMs);
-    return { ...call, query: { ...call.query, resourceVersion: version, resourceVersionMatch: 'Exact' } };
+    return {
+      ...call,
+      query: { ...call.query, resourceVersion: version, resourceVersionMatch: 'Exact' },
+    };
   }
 
   #open(request: StreamRequest, signal: AbortSignal): StreamResponse {
     const { story, chance } = this.#world;
     const query = new Map(
-      Object.entries(request.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+      Object.entries(request.query ?? {}).flatMap(([key, value]) =>
+        value === undefined ? [] : [[key, String(value)]],
+      ),
     );
-    const isExpired = this.#world.isFaulty() && chance() < story.watches.expired * (story.watches.cutEveryMs > 0 ? 1 : 0);
+    const isExpired =
+      this.#world.isFaulty() &&
+      chance() < story.watches.expired * (story.watches.cutEveryMs > 0 ? 1 : 0);
     this.#hasRead(request, !isExpired);
-    if (isExpired) return { kind: 'refused', response: responseWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }) };
+    if (isExpired)
+      return {
+        kind: 'refused',
+        response: responseWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }),
+      };
     const response = this.#world.cluster.answer({
       method: 'GET',
       path: request.path,
@@ -157,7 +193,11 @@ export class Line implements Api, Streams {
       userAgent: 'drydock',
       body: { kind: 'none' },
     });
-    if (response.kind !== 'watch') return { kind: 'refused', response: { status: response.status, headers: {}, body: response.body } };
+    if (response.kind !== 'watch')
+      return {
+        kind: 'refused',
+        response: { status: response.status, headers: {}, body: response.body },
+      };
     const flow = new Flow(this.#world.clock, signal, () => this.#lagMs());
     this.#flows.add(flow);
     const watching = response.open({ event: event => flow.tell(event), ended: () => flow.end() });

@@ -13,7 +13,9 @@ export class MortalClock implements Clock {
   }
 
   now(): Temporal.Instant {
-    return this.#ahead === 0 ? this.#clock.now() : this.#clock.now().add({ milliseconds: this.#ahead });
+    return this.#ahead === 0
+      ? this.#clock.now()
+      : this.#clock.now().add({ milliseconds: this.#ahead });
   }
 
   /** Timers go on as they were: they are of the uptime, not of the time of day. */

@@ -10,7 +10,9 @@ import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
 import { leaseNamespace, operatorNamespace } from './namespaces.ts';
 
-const text = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error));
+function text(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error);
+}
 
 /** One process of the operator, from its start to its end: whatever it has begun dies with it. */
 export class Process {
@@ -61,7 +63,8 @@ export class Process {
         this.#alive = false;
       },
       (error: unknown) => {
-        if (this.#alive) this.#world.audit.fail('no defects', `process ${this.id} ended with ${text(error)}`);
+        if (this.#alive)
+          this.#world.audit.fail('no defects', `process ${this.id} ended with ${text(error)}`);
       },
     );
   }
@@ -73,7 +76,11 @@ export class Process {
       info: () => {},
       warn: () => {},
       error: (message, fields = {}) => {
-        if (this.#alive) audit.fail('no defects', `process ${this.id} says: ${message} ${Object.values(fields).map(text).join(' ')}`);
+        if (this.#alive)
+          audit.fail(
+            'no defects',
+            `process ${this.id} says: ${message} ${Object.values(fields).map(text).join(' ')}`,
+          );
       },
     };
   }
@@ -82,9 +89,15 @@ export class Process {
     const { cloud, lies } = this.#world;
     return {
       scan: async (source, machines) => {
-        if (cloud === undefined) return { source: source.name, looked: new Set(), events: [], unknown: [] };
+        if (cloud === undefined)
+          return { source: source.name, looked: new Set(), events: [], unknown: [] };
         const seen = cloud.scan(source.name, [...machines.keys()]);
-        return { ...seen, events: seen.events.map(event => (lies.has(event.id) ? { ...event, state: 'Cancelled' as const } : event)) };
+        return {
+          ...seen,
+          events: seen.events.map(event =>
+            lies.has(event.id) ? { ...event, state: 'Cancelled' as const } : event,
+          ),
+        };
       },
     };
   }
@@ -111,7 +124,11 @@ export class Process {
       nonce: () => `p${this.id}-${(names += 1)}`,
       haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
-        limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0, nodes: world.story.machines?.perSet ?? 1 },
+        limits: {
+          perSet: world.story.machines?.perSet ?? 1,
+          perZone: 0,
+          nodes: world.story.machines?.perSet ?? 1,
+        },
         drainLeadSeconds: 300,
         namespace: operatorNamespace,
         scanner: this.#scanner(),

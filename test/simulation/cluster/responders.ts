@@ -13,34 +13,52 @@ import {
 import type { Answer, RespondersPlan } from '../story/story.ts';
 import type { SimClock } from './sim-clock.ts';
 
-/** EvictionRequests in simulated time: the two kinds, their controllers, and a responder that does what the story says. */
+/**
+ * EvictionRequests in simulated time: the two kinds, their controllers, and a responder that does
+ * what the story says.
+ */
 
 const group = 'lifecycle.k8s.io';
 export const mover = 'mover.example/m';
 
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-const definition = (kind: string): JsonObject => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${kind.toLowerCase()}s.${group}`, annotations: { 'api-approved.kubernetes.io': 'https://kep.k8s.io/4563' } },
-  spec: {
-    group,
-    scope: 'Namespaced',
-    names: { kind, listKind: `${kind}List`, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() },
-    versions: [
-      {
-        name: 'v1alpha1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } },
-        subresources: { status: {} },
+function definition(kind: string): JsonObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${kind.toLowerCase()}s.${group}`,
+      annotations: { 'api-approved.kubernetes.io': 'https://kep.k8s.io/4563' },
+    },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural: `${kind.toLowerCase()}s`,
+        singular: kind.toLowerCase(),
       },
-    ],
-  },
-});
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } },
+          },
+          subresources: { status: {} },
+        },
+      ],
+    },
+  };
+}
 
-export const lifecycleDefinitions: readonly JsonObject[] = [definition('EvictionRequest'), definition('Eviction')];
+export const lifecycleDefinitions: readonly JsonObject[] = [
+  definition('EvictionRequest'),
+  definition('Eviction'),
+];
 
 const everyMs = 1000;
 
@@ -52,12 +70,15 @@ const takesMs: Readonly<Record<Answer, number>> = {
   silent: Number.POSITIVE_INFINITY,
 };
 
-const text = (now: Temporal.Instant): string => now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
+function text(now: Temporal.Instant): string {
+  return now.round({ smallestUnit: 'second', roundingMode: 'floor' }).toString();
+}
 
 /** What it says, or does, at this moment of its turn. */
-const answered = (eviction: Eviction, answer: Answer, now: Temporal.Instant): readonly Call[] => {
+function answered(eviction: Eviction, answer: Answer, now: Temporal.Instant): readonly Call[] {
   const said = eviction.status?.responders?.find(({ name }) => name === mover);
-  if (answer === 'silent' || said?.startTime === undefined || said.completionTime !== undefined) return [];
+  if (answer === 'silent' || said?.startTime === undefined || said.completionTime !== undefined)
+    return [];
   const since = now.epochMilliseconds - Date.parse(said.startTime);
   if (since < takesMs[answer]) {
     const heard = Date.parse(said.heartbeatTime ?? '') || 0;
@@ -65,15 +86,24 @@ const answered = (eviction: Eviction, answer: Answer, now: Temporal.Instant): re
       ? []
       : [say(eviction, mover, { heartbeatTime: text(now), message: `since ${since / 1000} s` })];
   }
-  const done = say(eviction, mover, { heartbeatTime: text(now), completionTime: text(now), message: 'done' });
+  const done = say(eviction, mover, {
+    heartbeatTime: text(now),
+    completionTime: text(now),
+    message: 'done',
+  });
   const { name, uid } = eviction.spec.target.pod;
   const path = `/api/v1/namespaces/${eviction.metadata.namespace}/pods/${name}`;
-  return answer === 'moves' ? [{ method: 'DELETE', path, body: { preconditions: { uid } }, next: () => done }] : [done];
-};
+  return answer === 'moves'
+    ? [{ method: 'DELETE', path, body: { preconditions: { uid } }, next: () => done }]
+    : [done];
+}
 
 const answers: readonly Answer[] = ['moves', 'handsOver', 'reports', 'silent'];
 
-/** Plays them for as long as the story says; in the end people see to it that they work, and that every responder comes to an end. */
+/**
+ * Plays them for as long as the story says; in the end people see to it that they work, and that
+ * every responder comes to an end.
+ */
 export class Responders {
   readonly #plan: RespondersPlan;
   readonly #cluster: EmbeddedCluster;
@@ -101,7 +131,9 @@ export class Responders {
   }
 
   #answerTo(eviction: Eviction): Answer {
-    const drawn = answers[(eviction.spec.target.pod.uid.charCodeAt(0) + this.#plan.shift) % answers.length] ?? 'moves';
+    const drawn =
+      answers[(eviction.spec.target.pod.uid.charCodeAt(0) + this.#plan.shift) % answers.length] ??
+      'moves';
     return this.#isMended && drawn === 'reports' ? 'handsOver' : drawn;
   }
 
@@ -112,7 +144,8 @@ export class Responders {
 
   async #act(): Promise<void> {
     const { store } = this.#cluster.registry;
-    const list = <T>(resource: string): readonly T[] => store.list(resource) as unknown as readonly T[];
+    const list = <T>(resource: string): readonly T[] =>
+      store.list(resource) as unknown as readonly T[];
     const evictions = list<Eviction>(`evictions.${group}`);
     const requests = list<Request>(`evictionrequests.${group}`);
     if (evictions.length + requests.length === 0) return;

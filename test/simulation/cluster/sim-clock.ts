@@ -2,8 +2,9 @@ import type { Clock } from '@drydock/utils';
 import { sleepBy, TimerHeap } from '@drydock/utils';
 
 /**
- * Made-up time, as the HandClock has it, for a world in which nothing ever waits for the machine: one turn of the event loop is enough to
- * let everything run that has its turn. It can be stopped at once, in the middle of a moment.
+ * Made-up time, as the HandClock has it, for a world in which nothing ever waits for the machine:
+ * one turn of the event loop is enough to let everything run that has its turn. It can be stopped
+ * at once, in the middle of a moment.
  */
 export class SimClock implements Clock {
   readonly #agenda = new TimerHeap();
@@ -42,7 +43,11 @@ export class SimClock implements Clock {
   async advance(milliseconds: number): Promise<void> {
     const end = this.#nowMs + milliseconds;
     await turn();
-    for (let due = this.#agenda.take(end); due !== undefined && !this.#stopped; due = this.#agenda.take(end)) {
+    for (
+      let due = this.#agenda.take(end);
+      due !== undefined && !this.#stopped;
+      due = this.#agenda.take(end)
+    ) {
       if (due.at > this.#nowMs) {
         this.#nowMs = due.at;
         this.#turns = 0;
@@ -55,4 +60,6 @@ export class SimClock implements Clock {
   }
 }
 
-const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
+function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve));
+}

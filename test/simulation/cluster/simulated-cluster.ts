@@ -1,10 +1,27 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject } from '@drydock/apimachinery';
-import { ClusterRuntime, createCluster, type EmbeddedCluster, type Stored, seeded, text } from '@drydock/kube-sim';
+import {
+  ClusterRuntime,
+  createCluster,
+  type EmbeddedCluster,
+  type Stored,
+  seeded,
+  text,
+} from '@drydock/kube-sim';
 import type { Writes } from '@drydock/kube-sim/controllers';
 import { writesOn } from '@drydock/kube-sim/controllers';
-import { kubeVirtDefinitions, kubeVirtObjects, SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
-import { machineControllers, machineDefinitions, machineGroups, runsOn, SimulatedCloud } from '@drydock/kube-sim/machines';
+import {
+  kubeVirtDefinitions,
+  kubeVirtObjects,
+  SimulatedKubeVirt,
+} from '@drydock/kube-sim/kubevirt';
+import {
+  machineControllers,
+  machineDefinitions,
+  machineGroups,
+  runsOn,
+  SimulatedCloud,
+} from '@drydock/kube-sim/machines';
 import { workNamespace } from '@drydock/operator';
 import { parse } from 'yaml';
 import { oddNamespace } from '../odd/odd-parts.ts';
@@ -43,7 +60,10 @@ const files = [
 ];
 
 const definitions: readonly JsonObject[] = files.map(
-  name => parse(readFileSync(new URL(`../../../deploy/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject,
+  name =>
+    parse(
+      readFileSync(new URL(`../../../deploy/${name}.yaml`, import.meta.url), 'utf8'),
+    ) as JsonObject,
 );
 
 const crds = 'customresourcedefinitions.apiextensions.k8s.io';
@@ -56,26 +76,33 @@ const kubeVirtResources: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
 };
 
-export const readyCondition = (status: 'True' | 'Unknown', at: string): JsonObject => ({
-  type: 'Ready',
-  status,
-  reason: status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown',
-  message: '',
-  lastHeartbeatTime: at,
-  lastTransitionTime: at,
-});
+export function readyCondition(status: 'True' | 'Unknown', at: string): JsonObject {
+  return {
+    type: 'Ready',
+    status,
+    reason: status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown',
+    message: '',
+    lastHeartbeatTime: at,
+    lastTransitionTime: at,
+  };
+}
 
-export const nodeDraft = ({ name, zone, spec, labels }: NodePlan, at: string): JsonObject => ({
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone, ...labels } },
-  spec,
-  status: {
-    capacity: { cpu: '64', memory: '256Gi', pods: '110' },
-    allocatable: { cpu: '64', memory: '256Gi', pods: '110' },
-    conditions: [readyCondition('True', at)],
-  },
-});
+export function nodeDraft({ name, zone, spec, labels }: NodePlan, at: string): JsonObject {
+  return {
+    metadata: {
+      name,
+      labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone, ...labels },
+    },
+    spec,
+    status: {
+      capacity: { cpu: '64', memory: '256Gi', pods: '110' },
+      allocatable: { cpu: '64', memory: '256Gi', pods: '110' },
+      conditions: [readyCondition('True', at)],
+    },
+  };
+}
 
-const furnish = ({ make, runtime }: SimulatedCluster, story: Story, clock: SimClock): void => {
+function furnish({ make, runtime }: SimulatedCluster, story: Story, clock: SimClock): void {
   const { vms, machines, nodes, workloads, budgets } = story;
   const more = [
     ...(story.responders === undefined ? [] : lifecycleDefinitions),
@@ -83,25 +110,46 @@ const furnish = ({ make, runtime }: SimulatedCluster, story: Story, clock: SimCl
     ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
   ];
   for (const one of [...definitions, ...more]) make(crds, one);
-  for (const name of [leaseNamespace, operatorNamespace, workNamespace, oddNamespace, 'shop', 'bank', 'machines', 'customer'])
+  for (const name of [
+    leaseNamespace,
+    operatorNamespace,
+    workNamespace,
+    oddNamespace,
+    'shop',
+    'bank',
+    'machines',
+    'customer',
+  ])
     make('namespaces', { metadata: { name } });
-  if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
+  if (vms.length > 0)
+    for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });
   runtime.start();
   for (const one of nodes) make('nodes', nodeDraft(one, clock.now().toString()));
   for (const { resource, draft } of workloads) make(resource, draft);
-  for (const { name, namespace, spec } of budgets) make('poddisruptionbudgets.policy', { metadata: { name, namespace }, spec });
+  for (const { name, namespace, spec } of budgets)
+    make('poddisruptionbudgets.policy', { metadata: { name, namespace }, spec });
   for (const { draft } of vms) make('virtualmachines.kubevirt.io', draft);
   if (machines === undefined) return;
   make(`machinesets.${machineGroups[machines.flavour].group}`, {
     metadata: { name: 'workers', namespace: 'machines' },
-    spec: { replicas: machines.replicas, template: { metadata: {}, spec: { failureDomain: 'north' } } },
+    spec: {
+      replicas: machines.replicas,
+      template: { metadata: {}, spec: { failureDomain: 'north' } },
+    },
   });
-  make('machineeventsources.drydock.dev', { metadata: { name: 'cloud' }, spec: { aws: { intervalSeconds: 60 } } });
-};
+  make('machineeventsources.drydock.dev', {
+    metadata: { name: 'cloud' },
+    spec: { aws: { intervalSeconds: 60 } },
+  });
+}
 
 /** Sets it up; `attach` comes before the first object. */
-export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedCluster) => void): SimulatedCluster => {
+export function setUp(
+  story: Story,
+  clock: SimClock,
+  attach: (cluster: EmbeddedCluster) => void,
+): SimulatedCluster {
   const kubevirt = story.vms.length > 0 ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({
     clock,
@@ -139,9 +187,19 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     const written = writes.create(resource, draft);
     return written.kind === 'refused' ? undefined : written.object;
   };
-  const responders = story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
-  const stage: SimulatedCluster = { cluster, responders, cloud, writes, runtime, silent, odds: [], make };
+  const responders =
+    story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
+  const stage: SimulatedCluster = {
+    cluster,
+    responders,
+    cloud,
+    writes,
+    runtime,
+    silent,
+    odds: [],
+    make,
+  };
   startPlanPods({ cluster, writes, clock }, story.seed);
   furnish(stage, story, clock);
   return stage;
-};
+}

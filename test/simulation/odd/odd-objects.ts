@@ -4,7 +4,10 @@ import { ofPlans } from './odd-plans.ts';
 import { ofPlatforms } from './odd-platforms.ts';
 import { type Chance, drawing, label, many, maybe, odd, pick } from './odd-values.ts';
 
-/** Objects as somebody hostile would write them: of the right shape, with the ends of every type in it; and some of a wrong one. */
+/**
+ * Objects as somebody hostile would write them: of the right shape, with the ends of every type in
+ * it; and some of a wrong one.
+ */
 
 const ofNodes: readonly Maker[] = [
   (chance, draw, index) => [
@@ -47,7 +50,9 @@ const ofNodes: readonly Maker[] = [
         })),
       },
       status: {
-        conditions: many(chance, 4, () => draw.condition('Ready', 'Drained', 'DrainInProgress', 'MaintenancePlanned')),
+        conditions: many(chance, 4, () =>
+          draw.condition('Ready', 'Drained', 'DrainInProgress', 'MaintenancePlanned'),
+        ),
         nodeInfo: { bootID: draw.word() },
       },
     },
@@ -56,7 +61,10 @@ const ofNodes: readonly Maker[] = [
     `/apis/policy/v1/namespaces/shop/poddisruptionbudgets/b${index % 8}`,
     {
       metadata: metadata(chance, draw, `b${index % 8}`, 'shop'),
-      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: pick(chance, ['IfHealthyBudget', 'AlwaysAllow', draw.word()]) },
+      spec: {
+        selector: draw.selector(),
+        unhealthyPodEvictionPolicy: pick(chance, ['IfHealthyBudget', 'AlwaysAllow', draw.word()]),
+      },
       status: {
         observedGeneration: draw.int(),
         disruptionsAllowed: draw.int(),
@@ -103,7 +111,11 @@ const ofNodes: readonly Maker[] = [
         completionTime: draw.time(),
         leaseErrors: draw.int(),
         pods: { total: draw.int(), toEvict: draw.int(), gone: draw.int(), waiting: draw.int() },
-        blockers: many(chance, 2, () => ({ cause: draw.word(), since: draw.time(), message: draw.word() })),
+        blockers: many(chance, 2, () => ({
+          cause: draw.word(),
+          since: draw.time(),
+          message: draw.word(),
+        })),
       })),
     },
   ],
@@ -140,10 +152,17 @@ const ofNodes: readonly Maker[] = [
             ]),
           ),
         ),
-        freezes: maybe(chance, () => many(chance, 3, () => ({ from: draw.time(), to: draw.time(), reason: draw.word() }))),
-        expectedDuration: maybe(chance, () => pick(chance, ['1h', '99999999999999999h', draw.word()])),
+        freezes: maybe(chance, () =>
+          many(chance, 3, () => ({ from: draw.time(), to: draw.time(), reason: draw.word() })),
+        ),
+        expectedDuration: maybe(chance, () =>
+          pick(chance, ['1h', '99999999999999999h', draw.word()]),
+        ),
       },
-      status: maybe(chance, () => ({ next: { from: draw.time(), to: draw.time() }, conditions: [draw.condition('Valid')] })),
+      status: maybe(chance, () => ({
+        next: { from: draw.time(), to: draw.time() },
+        conditions: [draw.condition('Valid')],
+      })),
     },
   ],
   (chance, draw, index) => [
@@ -162,7 +181,9 @@ const ofNodes: readonly Maker[] = [
           namespace: draw.word(),
         })),
         events: maybe(chance, () => many(chance, 3, () => event(chance, draw))),
-        strategy: maybe(chance, () => pick(chance, ['Drain', 'Replace', 'ReplaceWithSurge', 'Notify'])),
+        strategy: maybe(chance, () =>
+          pick(chance, ['Drain', 'Replace', 'ReplaceWithSurge', 'Notify']),
+        ),
         notBefore: maybe(chance, draw.time),
         deadline: maybe(chance, draw.time),
         keepSeconds: maybe(chance, draw.int),
@@ -197,7 +218,12 @@ const ofNodes: readonly Maker[] = [
     `/apis/drydock.dev/v1alpha1/nodenotices/n${index % 4}`,
     {
       metadata: metadata(chance, draw, `n${index % 4}`),
-      spec: { provider: 'aws', instance: draw.word(), observedTime: draw.time(), events: many(chance, 2, () => event(chance, draw)) },
+      spec: {
+        provider: 'aws',
+        instance: draw.word(),
+        observedTime: draw.time(),
+        events: many(chance, 2, () => event(chance, draw)),
+      },
     },
   ],
 ];
@@ -205,7 +231,7 @@ const ofNodes: readonly Maker[] = [
 const makers: readonly Maker[] = [...ofNodes, ...ofPlans, ...ofPlatforms];
 
 /** Some part of it replaced by something of another type, as no API server would store it. */
-const spoiled = (chance: Chance, value: Json | undefined): Json | undefined => {
+function spoiled(chance: Chance, value: Json | undefined): Json | undefined {
   if (typeof value !== 'object' || value === null || chance() < 0.2) return pick(chance, odd);
   if (Array.isArray(value)) {
     const list = value as readonly Json[];
@@ -216,12 +242,16 @@ const spoiled = (chance: Chance, value: Json | undefined): Json | undefined => {
   const key = pick(chance, keys);
   const object = value as JsonObject;
   return key === undefined ? object : { ...object, [key]: spoiled(chance, object[key]) };
-};
+}
 
 /** One object, and where it is stored. `wrongTypes`: the share of them that has a wrong one. */
-export const oddObject = (chance: Chance, index: number, wrongTypes: number): readonly [path: string, object: JsonObject] => {
+export function oddObject(
+  chance: Chance,
+  index: number,
+  wrongTypes: number,
+): readonly [path: string, object: JsonObject] {
   const [path, object] = pick(chance, makers)(chance, drawing(chance), index);
   if (chance() >= wrongTypes) return [path, object];
   const { metadata: own, ...rest } = object;
   return [path, { ...(spoiled(chance, rest) as JsonObject), metadata: own }];
-};
+}

@@ -20,131 +20,206 @@ const expressions: readonly string[] = [
   'node.',
 ];
 
-const amount = (chance: Chance, { int }: Draw): Json => pick<Json>(chance, [int(), 0, 1, 1, 2, '50%', '100%', '', 'x%']);
+function amount(chance: Chance, { int }: Draw): Json {
+  return pick<Json>(chance, [int(), 0, 1, 1, 2, '50%', '100%', '', 'x%']);
+}
 
-const pod = (chance: Chance, { int, word }: Draw): JsonObject => ({
-  podSpec: { containers: [{ name: 'work', image: word(), env: maybe(chance, () => [{ name: word() }]) }], nodeName: word() },
-  timeoutSeconds: maybe(chance, int),
-});
+function pod(chance: Chance, { int, word }: Draw): JsonObject {
+  return {
+    podSpec: {
+      containers: [{ name: 'work', image: word(), env: maybe(chance, () => [{ name: word() }]) }],
+      nodeName: word(),
+    },
+    timeoutSeconds: maybe(chance, int),
+  };
+}
 
-const due = (chance: Chance, { int }: Draw): JsonObject => ({
-  expression: maybe(chance, () => pick(chance, expressions)),
-  olderThanSeconds: maybe(chance, int),
-});
+function due(chance: Chance, { int }: Draw): JsonObject {
+  return {
+    expression: maybe(chance, () => pick(chance, expressions)),
+    olderThanSeconds: maybe(chance, int),
+  };
+}
 
-const work = (chance: Chance, draw: Draw): JsonObject =>
-  pick<() => JsonObject>(chance, [
+function work(chance: Chance, draw: Draw): JsonObject {
+  return pick<() => JsonObject>(chance, [
     () => ({ none: {} }),
     () => ({ job: { ...pod(chance, draw), rebootsNode: chance() < 0.5, attempts: draw.int() } }),
     () => ({ reboot: { image: draw.word(), timeoutSeconds: draw.int() } }),
-    () => ({ replace: { strategy: pick(chance, ['Replace', 'ReplaceWithSurge']), timeoutSeconds: draw.int() } }),
     () => ({
-      external: { annotations: draw.map(), finished: { expression: pick(chance, expressions) }, timeoutSeconds: draw.int() },
+      replace: {
+        strategy: pick(chance, ['Replace', 'ReplaceWithSurge']),
+        timeoutSeconds: draw.int(),
+      },
+    }),
+    () => ({
+      external: {
+        annotations: draw.map(),
+        finished: { expression: pick(chance, expressions) },
+        timeoutSeconds: draw.int(),
+      },
     }),
   ])();
+}
 
-const gate = (chance: Chance, { int, word }: Draw): JsonObject => ({
-  name: word(),
-  at: maybe(chance, () => ['BeforeNode', 'Soak']),
-  onFalse: pick(chance, ['Wait', 'Halt']),
-  forSeconds: int(),
-  ...pick<JsonObject>(chance, [
-    { workloads: {} },
-    { workloads: { namespaces: ['shop', word()] } },
-    { object: { apiVersion: 'v1', resource: 'nodes', name: pick(chance, nodeNames), expression: pick(chance, expressions) } },
-    { promql: { source: word(), query: word(), expression: 'value > 0.0', minSamples: int() } },
-    { alerts: { source: word(), matchers: [word()], excludeHeldNodes: true } },
-  ]),
-});
+function gate(chance: Chance, { int, word }: Draw): JsonObject {
+  return {
+    name: word(),
+    at: maybe(chance, () => ['BeforeNode', 'Soak']),
+    onFalse: pick(chance, ['Wait', 'Halt']),
+    forSeconds: int(),
+    ...pick<JsonObject>(chance, [
+      { workloads: {} },
+      { workloads: { namespaces: ['shop', word()] } },
+      {
+        object: {
+          apiVersion: 'v1',
+          resource: 'nodes',
+          name: pick(chance, nodeNames),
+          expression: pick(chance, expressions),
+        },
+      },
+      { promql: { source: word(), query: word(), expression: 'value > 0.0', minSamples: int() } },
+      { alerts: { source: word(), matchers: [word()], excludeHeldNodes: true } },
+    ]),
+  };
+}
 
-const concurrency = (chance: Chance, draw: Draw): JsonObject => ({
-  maxInFlight: maybe(chance, () => amount(chance, draw)),
-  maxUnavailable: maybe(chance, () => amount(chance, draw)),
-  maxUnavailableAbsolute: maybe(chance, draw.int),
-  perTopology: maybe(chance, () =>
-    many(chance, 2, () => ({ key: pick(chance, label), maxUnavailable: draw.int(), maxDomains: maybe(chance, draw.int) })),
-  ),
-  foreignCordon: pick(chance, ['Wait', 'TakeFirst', 'Skip']),
-  startsPerWindow: maybe(chance, draw.int),
-  ramp: maybe(chance, () => ({ start: draw.int(), factor: draw.int() })),
-});
+function concurrency(chance: Chance, draw: Draw): JsonObject {
+  return {
+    maxInFlight: maybe(chance, () => amount(chance, draw)),
+    maxUnavailable: maybe(chance, () => amount(chance, draw)),
+    maxUnavailableAbsolute: maybe(chance, draw.int),
+    perTopology: maybe(chance, () =>
+      many(chance, 2, () => ({
+        key: pick(chance, label),
+        maxUnavailable: draw.int(),
+        maxDomains: maybe(chance, draw.int),
+      })),
+    ),
+    foreignCordon: pick(chance, ['Wait', 'TakeFirst', 'Skip']),
+    startsPerWindow: maybe(chance, draw.int),
+    ramp: maybe(chance, () => ({ start: draw.int(), factor: draw.int() })),
+  };
+}
 
-const stage = (chance: Chance, draw: Draw): JsonObject => ({
-  name: pick(chance, [...stageNames, draw.word()]),
-  nodeSelector: maybe(chance, draw.selector),
-  limit: maybe(chance, draw.int),
-  maxInFlight: maybe(chance, () => amount(chance, draw)),
-  soakSeconds: draw.int(),
-  approveAfter: chance() < 0.3,
-});
+function stage(chance: Chance, draw: Draw): JsonObject {
+  return {
+    name: pick(chance, [...stageNames, draw.word()]),
+    nodeSelector: maybe(chance, draw.selector),
+    limit: maybe(chance, draw.int),
+    maxInFlight: maybe(chance, () => amount(chance, draw)),
+    soakSeconds: draw.int(),
+    approveAfter: chance() < 0.3,
+  };
+}
 
-const hook = (chance: Chance, draw: Draw): JsonObject => ({
-  name: draw.word(),
-  at: pick(chance, hookPlaces),
-  job: pod(chance, draw),
-  onFailure: pick(chance, ['Pause', 'Continue']),
-});
+function hook(chance: Chance, draw: Draw): JsonObject {
+  return {
+    name: draw.word(),
+    at: pick(chance, hookPlaces),
+    job: pod(chance, draw),
+    onFailure: pick(chance, ['Pause', 'Continue']),
+  };
+}
 
-const order = (chance: Chance, { int, word }: Draw): JsonObject => ({
-  by: maybe(chance, () => many(chance, 3, () => pick(chance, ['Zone', 'Age', 'Cost', 'Name']))),
-  expression: maybe(chance, () => pick(chance, [...expressions, 'size(node.metadata.name)'])),
-  starvedAfterSeconds: maybe(chance, int),
-  first: maybe(chance, () => many(chance, 3, word)),
-});
+function order(chance: Chance, { int, word }: Draw): JsonObject {
+  return {
+    by: maybe(chance, () => many(chance, 3, () => pick(chance, ['Zone', 'Age', 'Cost', 'Name']))),
+    expression: maybe(chance, () => pick(chance, [...expressions, 'size(node.metadata.name)'])),
+    starvedAfterSeconds: maybe(chance, int),
+    first: maybe(chance, () => many(chance, 3, word)),
+  };
+}
 
 /** What says how the plan goes on, beside its nodes and its work. */
-const course = (chance: Chance, draw: Draw): JsonObject => ({
-  pace: maybe(chance, () => ({ deadline: draw.time(), mode: pick(chance, ['AsSoonAsPossible', 'Spread']) })),
-  windows: pick(chance, ['Respect', 'Ignore']),
-  expectedSeconds: maybe(chance, draw.int),
-  soakSeconds: maybe(chance, draw.int),
-  soakAfterReleaseSeconds: maybe(chance, draw.int),
-  approval: maybe(chance, () => ({ run: pick(chance, ['NotRequired', 'Required']), expiresAfterSeconds: draw.int() })),
-  onFailure: maybe(chance, () => ({
-    node: pick(chance, ['Hold', 'GiveBack']),
-    drainStuck: maybe(chance, () => ({ afterSeconds: draw.int(), times: draw.int() })),
-  })),
-  halt: maybe(chance, () => ({ maxFailures: amount(chance, draw), consecutive: draw.int(), inFirstStage: draw.int() })),
-  rehearse:
-    chance() < 0.2 ? { before: pick(chance, ['Required', 'NotRequired']), everySeconds: draw.int(), image: draw.word() } : undefined,
-  onDelete: maybe(chance, () => pick(chance, ['FinishNodes', 'Release', draw.word()])),
-  paused: chance() < 0.1,
-  pause: chance() < 0.1 ? { reason: maybe(chance, draw.word), until: maybe(chance, draw.time) } : undefined,
-  aborted: chance() < 0.1,
-  runID: pick(chance, ['1', '2', draw.word()]),
-  skipNodes: maybe(chance, () => many(chance, 2, () => ({ name: pick(chance, nodeNames), reason: draw.word() }))),
-  retries: maybe(chance, () => many(chance, 2, () => ({ name: pick(chance, ['*', ...nodeNames]), before: draw.time() }))),
-});
+function course(chance: Chance, draw: Draw): JsonObject {
+  return {
+    pace: maybe(chance, () => ({
+      deadline: draw.time(),
+      mode: pick(chance, ['AsSoonAsPossible', 'Spread']),
+    })),
+    windows: pick(chance, ['Respect', 'Ignore']),
+    expectedSeconds: maybe(chance, draw.int),
+    soakSeconds: maybe(chance, draw.int),
+    soakAfterReleaseSeconds: maybe(chance, draw.int),
+    approval: maybe(chance, () => ({
+      run: pick(chance, ['NotRequired', 'Required']),
+      expiresAfterSeconds: draw.int(),
+    })),
+    onFailure: maybe(chance, () => ({
+      node: pick(chance, ['Hold', 'GiveBack']),
+      drainStuck: maybe(chance, () => ({ afterSeconds: draw.int(), times: draw.int() })),
+    })),
+    halt: maybe(chance, () => ({
+      maxFailures: amount(chance, draw),
+      consecutive: draw.int(),
+      inFirstStage: draw.int(),
+    })),
+    rehearse:
+      chance() < 0.2
+        ? {
+            before: pick(chance, ['Required', 'NotRequired']),
+            everySeconds: draw.int(),
+            image: draw.word(),
+          }
+        : undefined,
+    onDelete: maybe(chance, () => pick(chance, ['FinishNodes', 'Release', draw.word()])),
+    paused: chance() < 0.1,
+    pause:
+      chance() < 0.1
+        ? { reason: maybe(chance, draw.word), until: maybe(chance, draw.time) }
+        : undefined,
+    aborted: chance() < 0.1,
+    runID: pick(chance, ['1', '2', draw.word()]),
+    skipNodes: maybe(chance, () =>
+      many(chance, 2, () => ({ name: pick(chance, nodeNames), reason: draw.word() })),
+    ),
+    retries: maybe(chance, () =>
+      many(chance, 2, () => ({ name: pick(chance, ['*', ...nodeNames]), before: draw.time() })),
+    ),
+  };
+}
 
-const planSpec = (chance: Chance, draw: Draw): JsonObject => ({
-  nodeSelector: chance() < 0.6 ? {} : draw.selector(),
-  membership: pick(chance, ['Follow', 'Snapshot']),
-  due: maybe(chance, () => due(chance, draw)),
-  done: maybe(chance, () => ({
-    expression: maybe(chance, () => pick(chance, expressions)),
-    rebooted: maybe(chance, () => pick(chance, ['Required', 'Optional'])),
-    withinSeconds: draw.int(),
-  })),
-  concurrency: maybe(chance, () => concurrency(chance, draw)),
-  order: maybe(chance, () => order(chance, draw)),
-  stages: maybe(chance, () => many(chance, 3, () => stage(chance, draw))),
-  controlPlane: pick(chance, ['First', 'Last', 'Never', 'AsSelected']),
-  template: maybe(chance, () => ({ maintenance: { reason: draw.word(), drain: drain(chance, draw) } })),
-  prepare: chance() < 0.3 ? { job: pod(chance, draw), refusalCode: draw.int() } : undefined,
-  work: work(chance, draw),
-  rollback: maybe(chance, () => ({ due: maybe(chance, () => due(chance, draw)), work: work(chance, draw) })),
-  undo: chance() < 0.1,
-  hooks: maybe(chance, () => many(chance, 2, () => hook(chance, draw))),
-  gates: maybe(chance, () => many(chance, 2, () => gate(chance, draw))),
-  ...course(chance, draw),
-});
+function planSpec(chance: Chance, draw: Draw): JsonObject {
+  return {
+    nodeSelector: chance() < 0.6 ? {} : draw.selector(),
+    membership: pick(chance, ['Follow', 'Snapshot']),
+    due: maybe(chance, () => due(chance, draw)),
+    done: maybe(chance, () => ({
+      expression: maybe(chance, () => pick(chance, expressions)),
+      rebooted: maybe(chance, () => pick(chance, ['Required', 'Optional'])),
+      withinSeconds: draw.int(),
+    })),
+    concurrency: maybe(chance, () => concurrency(chance, draw)),
+    order: maybe(chance, () => order(chance, draw)),
+    stages: maybe(chance, () => many(chance, 3, () => stage(chance, draw))),
+    controlPlane: pick(chance, ['First', 'Last', 'Never', 'AsSelected']),
+    template: maybe(chance, () => ({
+      maintenance: { reason: draw.word(), drain: drain(chance, draw) },
+    })),
+    prepare: chance() < 0.3 ? { job: pod(chance, draw), refusalCode: draw.int() } : undefined,
+    work: work(chance, draw),
+    rollback: maybe(chance, () => ({
+      due: maybe(chance, () => due(chance, draw)),
+      work: work(chance, draw),
+    })),
+    undo: chance() < 0.1,
+    hooks: maybe(chance, () => many(chance, 2, () => hook(chance, draw))),
+    gates: maybe(chance, () => many(chance, 2, () => gate(chance, draw))),
+    ...course(chance, draw),
+  };
+}
 
 /** Makers of plans, their approvals and records, and the pods of their work. */
 export const ofPlans: readonly Maker[] = [
   (chance, draw, index) => {
     const name = `plan-${index % 2}`;
     const status = chance() < 0.5 ? planStatus(chance, draw) : undefined;
-    return [`${group}/maintenanceplans/${name}`, { metadata: metadata(chance, draw, name), spec: planSpec(chance, draw), status }];
+    return [
+      `${group}/maintenanceplans/${name}`,
+      { metadata: metadata(chance, draw, name), spec: planSpec(chance, draw), status },
+    ];
   },
   (chance, draw, index) => [
     `${group}/maintenanceapprovals/a${index % 4}`,
@@ -170,7 +245,10 @@ export const ofPlans: readonly Maker[] = [
         revision: draw.word(),
         slice: draw.int(),
         verdicts: Object.fromEntries(
-          many(chance, 3, () => pick(chance, [...nodeNames, draw.word()])).map(node => [node, verdict(chance, draw, node)]),
+          many(chance, 3, () => pick(chance, [...nodeNames, draw.word()])).map(node => [
+            node,
+            verdict(chance, draw, node),
+          ]),
         ),
       },
     },
@@ -189,7 +267,11 @@ export const ofPlans: readonly Maker[] = [
         containerStatuses: many(chance, 2, () => ({
           name: draw.word(),
           state: {
-            terminated: { exitCode: draw.int(), reason: draw.word(), message: pick(chance, [draw.word(), '{}', 'x'.repeat(10_000)]) },
+            terminated: {
+              exitCode: draw.int(),
+              reason: draw.word(),
+              message: pick(chance, [draw.word(), '{}', 'x'.repeat(10_000)]),
+            },
           },
         })),
       },

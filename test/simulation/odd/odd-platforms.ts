@@ -3,14 +3,20 @@ import { uidOf } from '@drydock/operator/testing';
 import { type Maker, metadata } from './odd-parts.ts';
 import { type Chance, type Draw, label, many, maybe, pick } from './odd-values.ts';
 
-/** Odd objects of what a cluster may run on or have beside Kubernetes: VMs, volumes, machines, evictions of responders. */
+/**
+ * Odd objects of what a cluster may run on or have beside Kubernetes: VMs, volumes, machines,
+ * evictions of responders.
+ */
 
 const nodeNames: readonly string[] = ['n0', 'n1', 'n2', 'n3'];
 
-const quantity = (chance: Chance, { int, word }: Draw): string | number => pick(chance, ['4Gi', '-1Ei', '1e400', '0.1m', word(), int()]);
+function quantity(chance: Chance, { int, word }: Draw): string | number {
+  return pick(chance, ['4Gi', '-1Ei', '1e400', '0.1m', word(), int()]);
+}
 
-const podUid = (chance: Chance, { word }: Draw, index: number): string =>
-  pick(chance, [uidOf(`/api/v1/namespaces/shop/pods/p${index}`), word()]);
+function podUid(chance: Chance, { word }: Draw, index: number): string {
+  return pick(chance, [uidOf(`/api/v1/namespaces/shop/pods/p${index}`), word()]);
+}
 
 const vms: readonly Maker[] = [
   (chance, draw, index) => [
@@ -18,7 +24,9 @@ const vms: readonly Maker[] = [
     {
       metadata: metadata(chance, draw, `vm-${index % 6}`, 'shop'),
       spec: {
-        evictionStrategy: maybe(chance, () => pick(chance, ['None', 'LiveMigrate', 'LiveMigrateIfPossible', 'External', draw.word()])),
+        evictionStrategy: maybe(chance, () =>
+          pick(chance, ['None', 'LiveMigrate', 'LiveMigrateIfPossible', 'External', draw.word()]),
+        ),
         domain: maybe(chance, () => ({
           memory: { guest: quantity(chance, draw) },
           resources: { requests: { memory: quantity(chance, draw) } },
@@ -40,7 +48,10 @@ const vms: readonly Maker[] = [
       spec: { vmiName: pick(chance, ['vm-0', 'vm-1', 'vm-2', draw.word()]) },
       status: {
         phase: pick(chance, ['Pending', 'Running', 'Succeeded', 'Failed', draw.word()]),
-        phaseTransitionTimestamps: many(chance, 2, () => ({ phase: 'Running', phaseTransitionTimestamp: draw.time() })),
+        phaseTransitionTimestamps: many(chance, 2, () => ({
+          phase: 'Running',
+          phaseTransitionTimestamp: draw.time(),
+        })),
         migrationState: maybe(chance, () => ({
           sourceNode: pick(chance, nodeNames),
           targetNode: draw.word(),
@@ -79,22 +90,35 @@ const volumes: readonly Maker[] = [
         nodeName: pick(chance, [...nodeNames, draw.word()]),
         source: { persistentVolumeName: maybe(chance, draw.word) },
       },
-      status: { attached: chance() < 0.5, detachError: maybe(chance, () => ({ time: draw.time(), message: draw.word() })) },
+      status: {
+        attached: chance() < 0.5,
+        detachError: maybe(chance, () => ({ time: draw.time(), message: draw.word() })),
+      },
     },
   ],
 ];
 
-const ended = (chance: Chance, draw: Draw): readonly JsonObject[] => many(chance, 2, () => draw.condition('TargetEvicted', 'Failed'));
+function ended(chance: Chance, draw: Draw): readonly JsonObject[] {
+  return many(chance, 2, () => draw.condition('TargetEvicted', 'Failed'));
+}
 
 const evictions: readonly Maker[] = [
   (chance, draw, index) => [
     `/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictions/e${index % 6}`,
     {
       metadata: metadata(chance, draw, `e${index % 6}`, 'shop'),
-      spec: { target: pick<JsonObject>(chance, [{ pod: { name: draw.word(), uid: podUid(chance, draw, index) } }, {}]) },
+      spec: {
+        target: pick<JsonObject>(chance, [
+          { pod: { name: draw.word(), uid: podUid(chance, draw, index) } },
+          {},
+        ]),
+      },
       status: {
         conditions: ended(chance, draw),
-        targetResponders: many(chance, 2, () => ({ name: draw.word(), state: pick(chance, ['Active', draw.word()]) })),
+        targetResponders: many(chance, 2, () => ({
+          name: draw.word(),
+          state: pick(chance, ['Active', draw.word()]),
+        })),
         responders: many(chance, 2, () => ({
           name: draw.word(),
           message: draw.word(),
@@ -115,9 +139,19 @@ const evictions: readonly Maker[] = [
           ...own,
           labels: { 'drydock.dev/requester': 'drain' },
           annotations: { 'drydock.dev/withdrawn-at': draw.time() },
-          ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: pick(chance, [...nodeNames, draw.word()]), uid: draw.word() }],
+          ownerReferences: [
+            {
+              apiVersion: 'v1',
+              kind: 'Node',
+              name: pick(chance, [...nodeNames, draw.word()]),
+              uid: draw.word(),
+            },
+          ],
         },
-        spec: { requester: 'drydock.dev/drain', target: { pod: { name: draw.word(), uid: podUid(chance, draw, index) } } },
+        spec: {
+          requester: 'drydock.dev/drain',
+          target: { pod: { name: draw.word(), uid: podUid(chance, draw, index) } },
+        },
         status: { observedGeneration: maybe(chance, draw.int), conditions: ended(chance, draw) },
       },
     ];
@@ -132,18 +166,26 @@ export const machineApis: Readonly<Record<string, readonly string[]>> = {
   '/apis/controlplane.cluster.x-k8s.io/v1beta2': ['kubeadmcontrolplanes'],
 };
 
-const machineGroups: readonly string[] = ['/apis/machine.openshift.io/v1beta1', '/apis/cluster.x-k8s.io/v1beta2'];
+const machineGroups: readonly string[] = [
+  '/apis/machine.openshift.io/v1beta1',
+  '/apis/cluster.x-k8s.io/v1beta2',
+];
 
 const machine: Maker = (chance, draw, index) => {
   const name = pick(chance, ['n1', 'n2', `machine-${index % 4}`]);
   return [
     `${pick(chance, machineGroups)}/namespaces/machines/machines/${name}`,
     {
-      metadata: { ...metadata(chance, draw, name, 'machines'), ownerReferences: many(chance, 2, () => owner(chance, draw)) },
+      metadata: {
+        ...metadata(chance, draw, name, 'machines'),
+        ownerReferences: many(chance, 2, () => owner(chance, draw)),
+      },
       spec: {
         providerID: pick(chance, ['aws:///eu-central-1a/i-1', draw.word()]),
         failureDomain: draw.word(),
-        lifecycleHooks: { preDrain: many(chance, 2, () => ({ name: draw.word(), owner: draw.word() })) },
+        lifecycleHooks: {
+          preDrain: many(chance, 2, () => ({ name: draw.word(), owner: draw.word() })),
+        },
       },
       status: {
         phase: draw.word(),
@@ -154,13 +196,15 @@ const machine: Maker = (chance, draw, index) => {
   ];
 };
 
-const owner = (chance: Chance, { word }: Draw): JsonObject => ({
-  apiVersion: word(),
-  kind: pick(chance, ['MachineSet', 'ControlPlaneMachineSet', 'KubeadmControlPlane', word()]),
-  name: pick(chance, ['set-0', 'set-1', word()]),
-  uid: word(),
-  controller: chance() < 0.7,
-});
+function owner(chance: Chance, { word }: Draw): JsonObject {
+  return {
+    apiVersion: word(),
+    kind: pick(chance, ['MachineSet', 'ControlPlaneMachineSet', 'KubeadmControlPlane', word()]),
+    name: pick(chance, ['set-0', 'set-1', word()]),
+    uid: word(),
+    controller: chance() < 0.7,
+  };
+}
 
 const set: Maker = (chance, draw, index) => {
   const [collection, plurals] = pick(chance, Object.entries(machineApis));
@@ -174,7 +218,13 @@ const set: Maker = (chance, draw, index) => {
     {
       metadata: {
         ...metadata(chance, draw, name, 'machines'),
-        annotations: { [`surge.drydock.dev/${draw.word()}`]: pick(chance, [String(draw.int()), '3', draw.word()]) },
+        annotations: {
+          [`surge.drydock.dev/${draw.word()}`]: pick(chance, [
+            String(draw.int()),
+            '3',
+            draw.word(),
+          ]),
+        },
       },
       spec: { replicas: draw.int(), state: pick(chance, ['Active', 'Inactive']) },
       status: { replicas: draw.int(), readyReplicas: draw.int() },

@@ -1,10 +1,15 @@
 import type { Json, JsonObject } from '@drydock/apimachinery';
 
-/** Values as somebody hostile would choose them: the ends of every type, and names that every object has. */
+/**
+ * Values as somebody hostile would choose them: the ends of every type, and names that every object
+ * has.
+ */
 
 export type Chance = () => number;
 
-export const pick = <T>(chance: Chance, all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
+export function pick<T>(chance: Chance, all: readonly T[]): T {
+  return all[Math.floor(chance() * all.length)] as T;
+}
 
 /** Ends of int32 and int64 as JSON brings them, and the numbers around which sums go wrong. */
 const integers: readonly number[] = [
@@ -52,20 +57,31 @@ const words: readonly string[] = [
   '🛠',
 ];
 
-export const label: readonly string[] = ['app', 'constructor', '__proto__', 'node-role.kubernetes.io/control-plane', 'dedicated', ''];
+export const label: readonly string[] = [
+  'app',
+  'constructor',
+  '__proto__',
+  'node-role.kubernetes.io/control-plane',
+  'dedicated',
+  '',
+];
 
 export const odd: readonly Json[] = [null, 0, -1, 'text', true, [], {}, [null], { a: { b: [] } }];
 
-export const maybe = (chance: Chance, value: () => Json): Json | undefined => (chance() < 0.6 ? value() : undefined);
-export const many = <T extends Json>(chance: Chance, most: number, value: () => T): readonly T[] =>
-  Array.from({ length: Math.floor(chance() * (most + 1)) }, value);
+export function maybe(chance: Chance, value: () => Json): Json | undefined {
+  return chance() < 0.6 ? value() : undefined;
+}
+export function many<T extends Json>(chance: Chance, most: number, value: () => T): readonly T[] {
+  return Array.from({ length: Math.floor(chance() * (most + 1)) }, value);
+}
 
 /** Values by type, each drawn anew. */
-export const drawing = (chance: Chance) => {
+export function drawing(chance: Chance) {
   const int = (): number => pick(chance, integers);
   const time = (): string => pick(chance, times);
   const word = (): string => pick(chance, words);
-  const map = (): JsonObject => Object.fromEntries(many(chance, 4, () => pick(chance, label)).map(key => [key, word()]));
+  const map = (): JsonObject =>
+    Object.fromEntries(many(chance, 4, () => pick(chance, label)).map(key => [key, word()]));
   const selector = (): JsonObject => ({
     matchLabels: maybe(chance, map),
     matchExpressions: maybe(chance, () =>
@@ -84,6 +100,6 @@ export const drawing = (chance: Chance) => {
     lastTransitionTime: time(),
   });
   return { int, time, word, map, selector, condition };
-};
+}
 
 export type Draw = ReturnType<typeof drawing>;

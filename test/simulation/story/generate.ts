@@ -27,71 +27,91 @@ import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
 /** Makes a story of a seed. */
 
 /** The first node is a haven: nothing is done to it, so that there is always a place to go to. */
-const nodesOf = (dice: Dice): readonly NodePlan[] =>
-  dice.times(dice.whole(3, 5), index => ({
+function nodesOf(dice: Dice): readonly NodePlan[] {
+  return dice.times(dice.whole(3, 5), index => ({
     name: `n${index}`,
     zone: `zone-${index % 3}`,
     spec: {
       ...(index > 0 && dice.is(10) && { unschedulable: true }),
-      ...(index > 0 && dice.is(12) && { taints: [{ key: 'team', value: 'blue', effect: 'PreferNoSchedule' }] }),
+      ...(index > 0 &&
+        dice.is(12) && { taints: [{ key: 'team', value: 'blue', effect: 'PreferNoSchedule' }] }),
     },
     labels: {
-      ...(dice.is(20) && { 'remediation.medik8s.io/exclude-from-remediation': dice.of(['true', 'false']) }),
+      ...(dice.is(20) && {
+        'remediation.medik8s.io/exclude-from-remediation': dice.of(['true', 'false']),
+      }),
       ...(dice.is(30) && { team: 'blue' }),
     },
   }));
+}
 
-const pick = (dice: Dice): JsonObject =>
-  dice.of<(dice: Dice) => JsonObject>([
+function pick(dice: Dice): JsonObject {
+  return dice.of<(dice: Dice) => JsonObject>([
     dice => ({ podSelector: { matchLabels: { app: `w${dice.whole(0, 4)}` } } }),
     dice => ({ namespaces: [dice.of(['shop', 'bank'])] }),
     dice => ({ ownerKinds: [dice.of(['StatefulSet', 'ReplicaSet', 'Job'])] }),
     () => ({ maxPriority: 0 }),
   ])(dice);
+}
 
-const ladderOf = (dice: Dice): JsonObject => {
+function ladderOf(dice: Dice): JsonObject {
   const first = dice.whole(20, 240);
   const action = dice.of(['Delete', 'Delete', 'Fail', 'Release', 'KeepTrying']);
-  const rung = { afterSeconds: first, action, ...(action === 'Delete' && dice.is(50) && { gracePeriodSeconds: dice.whole(1, 20) }) };
+  const rung = {
+    afterSeconds: first,
+    action,
+    ...(action === 'Delete' && dice.is(50) && { gracePeriodSeconds: dice.whole(1, 20) }),
+  };
   return {
     ladder: [
       rung,
-      ...(dice.is(30) ? [{ afterSeconds: first + dice.whole(30, 200), action: dice.of(['KeepTrying', 'Delete', 'Fail']) }] : []),
+      ...(dice.is(30)
+        ? [
+            {
+              afterSeconds: first + dice.whole(30, 200),
+              action: dice.of(['KeepTrying', 'Delete', 'Fail']),
+            },
+          ]
+        : []),
     ],
   };
-};
+}
 
-const drainOf = (dice: Dice): JsonObject => ({
-  ...(dice.is(60) && { force: true }),
-  ...(dice.is(60) && { deleteEmptyDirData: true }),
-  ...(dice.is(5) && { disableEviction: true }),
-  ...(dice.is(4) && { ignoreDaemonSets: false }),
-  ...(dice.is(20) && { gracePeriodSeconds: dice.whole(0, 30) }),
-  ...(dice.is(10) && { maxGracePeriodSeconds: dice.whole(5, 60) }),
-  ...(dice.is(15) && { skipWaitForDeleteTimeoutSeconds: dice.whole(10, 120) }),
-  ...(dice.is(25) && { waves: dice.times(dice.whole(1, 3), () => pick(dice)) }),
-  ...(dice.is(20) && { ignorePods: [pick(dice)] }),
-  ...(dice.is(15) && { awaitPods: [pick(dice)] }),
-  ...(dice.is(6) && { podSelector: { matchLabels: { app: `w${dice.whole(0, 4)}` } } }),
-  ...(dice.is(25) && ladderOf(dice)),
-  ...(dice.is(40) && {
-    virtualMachines: {
-      notMigratable: dice.of(['Wait', 'ShutDown', 'Refuse']),
-      notMigrated: dice.of(['Evict', 'Wait', 'Refuse']),
-      ...(dice.is(50) && { shutDownAfterSeconds: dice.whole(0, 120) }),
-    },
-  }),
-});
+function drainOf(dice: Dice): JsonObject {
+  return {
+    ...(dice.is(60) && { force: true }),
+    ...(dice.is(60) && { deleteEmptyDirData: true }),
+    ...(dice.is(5) && { disableEviction: true }),
+    ...(dice.is(4) && { ignoreDaemonSets: false }),
+    ...(dice.is(20) && { gracePeriodSeconds: dice.whole(0, 30) }),
+    ...(dice.is(10) && { maxGracePeriodSeconds: dice.whole(5, 60) }),
+    ...(dice.is(15) && { skipWaitForDeleteTimeoutSeconds: dice.whole(10, 120) }),
+    ...(dice.is(25) && { waves: dice.times(dice.whole(1, 3), () => pick(dice)) }),
+    ...(dice.is(20) && { ignorePods: [pick(dice)] }),
+    ...(dice.is(15) && { awaitPods: [pick(dice)] }),
+    ...(dice.is(6) && { podSelector: { matchLabels: { app: `w${dice.whole(0, 4)}` } } }),
+    ...(dice.is(25) && ladderOf(dice)),
+    ...(dice.is(40) && {
+      virtualMachines: {
+        notMigratable: dice.of(['Wait', 'ShutDown', 'Refuse']),
+        notMigrated: dice.of(['Evict', 'Wait', 'Refuse']),
+        ...(dice.is(50) && { shutDownAfterSeconds: dice.whole(0, 120) }),
+      },
+    }),
+  };
+}
 
-const startOf = (dice: Dice, faultyMs: number): JsonObject => ({
-  ...(dice.is(40) && { notBefore: timeAt(dice.share() * faultyMs) }),
-  ...(dice.is(30) && { deadline: timeAt(faultyMs * (0.5 + dice.share())) }),
-  ...(dice.is(30) && { windows: 'Ignore' }),
-  ...(dice.is(40) && { expectedSeconds: dice.whole(10, 200) }),
-});
+function startOf(dice: Dice, faultyMs: number): JsonObject {
+  return {
+    ...(dice.is(40) && { notBefore: timeAt(dice.share() * faultyMs) }),
+    ...(dice.is(30) && { deadline: timeAt(faultyMs * (0.5 + dice.share())) }),
+    ...(dice.is(30) && { windows: 'Ignore' }),
+    ...(dice.is(40) && { expectedSeconds: dice.whole(10, 200) }),
+  };
+}
 
-const specOf = (dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObject =>
-  kind === 'Maintenance'
+function specOf(dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObject {
+  return kind === 'Maintenance'
     ? {
         nodeName: node,
         reason: 'simulated',
@@ -100,10 +120,22 @@ const specOf = (dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObj
         drain: drainOf(dice),
       }
     : { nodeName: node, reason: 'simulated' };
+}
 
-const maintenancesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly StoryMaintenance[] =>
-  dice.times(dice.whole(4, 9), index => {
-    const kind = dice.of<Kind>(['Maintenance', 'Maintenance', 'Maintenance', 'medik8s', 'kubevirt', 'alpha']);
+function maintenancesOf(
+  dice: Dice,
+  nodes: readonly NodePlan[],
+  faultyMs: number,
+): readonly StoryMaintenance[] {
+  return dice.times(dice.whole(4, 9), index => {
+    const kind = dice.of<Kind>([
+      'Maintenance',
+      'Maintenance',
+      'Maintenance',
+      'medik8s',
+      'kubevirt',
+      'alpha',
+    ]);
     // Now and then one for a node that is not there.
     const node = dice.is(4) ? 'nowhere' : `n${dice.whole(1, nodes.length - 1)}`;
     const atMs = dice.is(50) ? dice.share() * 20_000 : dice.share() * faultyMs * 0.8;
@@ -116,9 +148,10 @@ const maintenancesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number
       ...(dice.is(50) && { deleteAtMs: atMs + dice.share() * faultyMs }),
     };
   });
+}
 
-const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
-  dice.is(25)
+function windowsOf(dice: Dice, faultyMs: number): readonly WindowPlan[] {
+  return dice.is(25)
     ? dice.times(dice.whole(1, 2), index => {
         const from = dice.share() * faultyMs * 0.7;
         const opening = { from: timeAt(from), to: timeAt(from + dice.whole(1, 6) * minuteMs) };
@@ -136,120 +169,204 @@ const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
         };
       })
     : [];
+}
 
 /** Windows that are made right before a Maintenance: their watch may tell of them after it. */
-const windowsBeside = (dice: Dice, maintenances: readonly StoryMaintenance[]): readonly WindowPlan[] => {
+function windowsBeside(
+  dice: Dice,
+  maintenances: readonly StoryMaintenance[],
+): readonly WindowPlan[] {
   const [first, ...others] = maintenances.filter(({ kind }) => kind === 'Maintenance');
   if (first === undefined || !dice.is(15)) return [];
   const { atMs } = dice.of([first, ...others]);
   const from = atMs + dice.whole(1, 3) * minuteMs;
   const openings = [{ from: timeAt(from), to: timeAt(from + 5 * minuteMs) }];
-  return [{ name: 'window-beside', atMs: atMs - dice.whole(1, 20), spec: { openings, atEnd: 'Continue' } }];
-};
+  return [
+    {
+      name: 'window-beside',
+      atMs: atMs - dice.whole(1, 20),
+      spec: { openings, atEnd: 'Continue' },
+    },
+  ];
+}
 
-const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
-  dice.is(35) ? { atMs: dice.share() * faultyMs } : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
+function momentOf(dice: Dice, faultyMs: number): WhenInStory {
+  return dice.is(35)
+    ? { atMs: dice.share() * faultyMs }
+    : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
+}
 
-const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.times(dice.whole(0, 10), () => ({ kind: dice.of(deedKinds), pick: dice.share(), when: momentOf(dice, faultyMs) }));
+function deedsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.times(dice.whole(0, 10), () => ({
+    kind: dice.of(deedKinds),
+    pick: dice.share(),
+    when: momentOf(dice, faultyMs),
+  }));
+}
 
-/** A management cluster has Machines of other clusters as well, and the names of their nodes are what ours are called. */
-const machineDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.times(dice.whole(1, 3), () => ({ kind: 'machineOfOthers', pick: dice.share(), when: { atMs: dice.share() * faultyMs * 0.5 } }));
+/**
+ * A management cluster has Machines of other clusters as well, and the names of their nodes are
+ * what ours are called.
+ */
+function machineDeedsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.times(dice.whole(1, 3), () => ({
+    kind: 'machineOfOthers',
+    pick: dice.share(),
+    when: { atMs: dice.share() * faultyMs * 0.5 },
+  }));
+}
 
 /** One of three stories has an emergency stop, or two. */
-const haltsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.is(33) ? dice.times(dice.whole(1, 2), () => ({ kind: 'halt', pick: dice.share(), when: { atMs: dice.share() * faultyMs } })) : [];
+function haltsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.is(33)
+    ? dice.times(dice.whole(1, 2), () => ({
+        kind: 'halt',
+        pick: dice.share(),
+        when: { atMs: dice.share() * faultyMs },
+      }))
+    : [];
+}
 
 /** Nodes leave the nodes of plans, and come back. */
-const labelDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.is(25) ? dice.times(dice.whole(1, 3), () => ({ kind: 'relabel', pick: dice.share(), when: momentOf(dice, faultyMs) })) : [];
+function labelDeedsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.is(25)
+    ? dice.times(dice.whole(1, 3), () => ({
+        kind: 'relabel',
+        pick: dice.share(),
+        when: momentOf(dice, faultyMs),
+      }))
+    : [];
+}
 
-const oddDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.times(dice.whole(0, 6), () => ({ kind: 'odd', pick: dice.share(), when: momentOf(dice, faultyMs) }));
+function oddDeedsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.times(dice.whole(0, 6), () => ({
+    kind: 'odd',
+    pick: dice.share(),
+    when: momentOf(dice, faultyMs),
+  }));
+}
 
-const daemonSetDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
-  dice.times(dice.whole(0, 3), () => ({ kind: 'daemonSet', pick: dice.share(), when: momentOf(dice, faultyMs) }));
+function daemonSetDeedsOf(dice: Dice, faultyMs: number): readonly Deed[] {
+  return dice.times(dice.whole(0, 3), () => ({
+    kind: 'daemonSet',
+    pick: dice.share(),
+    when: momentOf(dice, faultyMs),
+  }));
+}
 
-const endsOf = (dice: Dice, faultyMs: number): readonly End[] =>
-  dice.times(dice.whole(0, 5), () => ({
+function endsOf(dice: Dice, faultyMs: number): readonly End[] {
+  return dice.times(dice.whole(0, 5), () => ({
     how: dice.of(['killed', 'killed', 'killed', 'stopped', 'fenced']),
     when: momentOf(dice, faultyMs),
     pauseMs: dice.of([100, 1000, 5000, 20_000]) * dice.share(),
     lingersMs: dice.share() * 60_000,
   }));
+}
 
-const callsOf = (dice: Dice): CallFaults => {
+function callsOf(dice: Dice): CallFaults {
   const amount = dice.of([0, 0.02, 0.02, 0.1]);
   const share = (): number => amount * dice.share();
-  return { refused: share(), conflict: share(), lost: share(), unanswered: share(), slow: dice.of([0, 0.05, 0.3]) * dice.share() };
-};
+  return {
+    refused: share(),
+    conflict: share(),
+    lost: share(),
+    unanswered: share(),
+    slow: dice.of([0, 0.05, 0.3]) * dice.share(),
+  };
+}
 
-const watchesOf = (dice: Dice): WatchFaults => ({
-  lagMs: dice.of([0, 200, 3000]),
-  cutEveryMs: dice.of([0, 20_000, 90_000]),
-  expired: dice.of([0, 0.3, 0.8]),
-  stale: dice.of([0, 0.5]),
-  hangs: dice.is(15),
-});
+function watchesOf(dice: Dice): WatchFaults {
+  return {
+    lagMs: dice.of([0, 200, 3000]),
+    cutEveryMs: dice.of([0, 20_000, 90_000]),
+    expired: dice.of([0, 0.3, 0.8]),
+    stale: dice.of([0, 0.5]),
+    hangs: dice.is(15),
+  };
+}
 
-const outagesOf = (dice: Dice, faultyMs: number): readonly Span[] =>
-  dice.is(25)
+function outagesOf(dice: Dice, faultyMs: number): readonly Span[] {
+  return dice.is(25)
     ? dice.times(1, () => {
         const fromMs = dice.share() * faultyMs;
         return { fromMs, toMs: fromMs + dice.whole(1, 8) * 1000 };
       })
     : [];
+}
 
-const clockStepsOf = (dice: Dice, faultyMs: number): readonly ClockStep[] =>
-  dice.is(15)
-    ? dice.times(dice.whole(1, 3), () => ({ atMs: dice.share() * faultyMs, byMs: Math.round((dice.share() - 0.5) * 120_000) }))
+function clockStepsOf(dice: Dice, faultyMs: number): readonly ClockStep[] {
+  return dice.is(15)
+    ? dice.times(dice.whole(1, 3), () => ({
+        atMs: dice.share() * faultyMs,
+        byMs: Math.round((dice.share() - 0.5) * 120_000),
+      }))
     : [];
+}
 
-const announcementsOf = (dice: Dice, faultyMs: number): readonly Announcement[] =>
-  dice.times(dice.whole(1, 4), () => ({
+function announcementsOf(dice: Dice, faultyMs: number): readonly Announcement[] {
+  return dice.times(dice.whole(1, 4), () => ({
     atMs: dice.share() * faultyMs * 0.8,
     pick: dice.share(),
-    kind: dice.of(['reboot', 'reboot', 'maintenance', 'retirement', 'stop', 'preemption', 'rebalance', 'freeze']),
+    kind: dice.of([
+      'reboot',
+      'reboot',
+      'maintenance',
+      'retirement',
+      'stop',
+      'preemption',
+      'rebalance',
+      'freeze',
+    ]),
     inSeconds: dice.of([120, 600, 1800]),
     ...(dice.is(25) && { cancelAfterMs: dice.share() * 300_000 }),
     ...(dice.is(20) && { lies: true as const }),
   }));
+}
 
-const machinesOf = (dice: Dice, faultyMs: number): MachinesPlan => ({
-  flavour: dice.of(['openshift', 'capi']),
-  replicas: dice.whole(2, 4),
-  perSet: dice.whole(1, 2),
-  announcements: announcementsOf(dice, faultyMs),
-});
+function machinesOf(dice: Dice, faultyMs: number): MachinesPlan {
+  return {
+    flavour: dice.of(['openshift', 'capi']),
+    replicas: dice.whole(2, 4),
+    perSet: dice.whole(1, 2),
+    announcements: announcementsOf(dice, faultyMs),
+  };
+}
 
-const respondersOf = (dice: Dice, faultyMs: number): RespondersPlan => {
+function respondersOf(dice: Dice, faultyMs: number): RespondersPlan {
   const from = dice.share() * faultyMs;
   return {
     hasControllers: dice.is(70),
     away: dice.is(40) ? { from, to: from + dice.whole(5, 120) * 1000 } : { from: 0, to: 0 },
     shift: dice.whole(0, 3),
   };
-};
+}
 
 const named = { evictionResponders: [{ name: mover, priority: 10_000 }] };
 
 /** Two of three workloads name a responder. */
-const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Workload[] =>
-  workloads.map(workload => {
+function withResponders(dice: Dice, workloads: readonly Workload[]): readonly Workload[] {
+  return workloads.map(workload => {
     const { draft } = workload;
     const spec = draft['spec'] as JsonObject;
     if (!dice.is(67)) return workload;
-    if (workload.resource === 'pods') return { ...workload, draft: { ...draft, spec: { ...spec, ...named } } };
+    if (workload.resource === 'pods')
+      return { ...workload, draft: { ...draft, spec: { ...spec, ...named } } };
     const template = spec['template'] as JsonObject;
     return {
       ...workload,
-      draft: { ...draft, spec: { ...spec, template: { ...template, spec: { ...(template['spec'] as JsonObject), ...named } } } },
+      draft: {
+        ...draft,
+        spec: {
+          ...spec,
+          template: { ...template, spec: { ...(template['spec'] as JsonObject), ...named } },
+        },
+      },
     };
   });
+}
 
 /** The same seed, the same story. */
-export const generate = (seed: number): Story => {
+export function generate(seed: number): Story {
   const dice = new Dice(seed * 2 + 1);
   const faultyMs = dice.whole(3, 10) * minuteMs;
   const nodes = nodesOf(dice);
@@ -263,7 +380,8 @@ export const generate = (seed: number): Story => {
   const machines = dice.is(20) ? machinesOf(dice, faultyMs) : undefined;
   const windows = windowsOf(dice, faultyMs);
   const maintenances = maintenancesOf(dice, nodes, faultyMs);
-  const replacement = machines === undefined ? [] : replacementOf(new Dice(seed * 2 + 4_000_003), nodes, faultyMs);
+  const replacement =
+    machines === undefined ? [] : replacementOf(new Dice(seed * 2 + 4_000_003), nodes, faultyMs);
   return {
     seed,
     faultyMs,
@@ -274,7 +392,11 @@ export const generate = (seed: number): Story => {
     machines,
     responders,
     plans: [
-      ...withSecondThoughts(new Dice(seed * 2 + 11_000_003), faultyMs, plansOf(new Dice(seed * 2 + 2_000_003), faultyMs)),
+      ...withSecondThoughts(
+        new Dice(seed * 2 + 11_000_003),
+        faultyMs,
+        plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
+      ),
       ...replacement,
     ],
     windows: [...windows, ...windowsBeside(new Dice(seed * 2 + 6_000_003), maintenances)],
@@ -293,4 +415,4 @@ export const generate = (seed: number): Story => {
     calls: callsOf(dice),
     watches: watchesOf(dice),
   };
-};
+}

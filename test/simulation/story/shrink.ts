@@ -4,7 +4,17 @@ import type { Story } from './story.ts';
 
 /** Makes a failing story smaller for as long as it still fails in the same way. */
 
-type List = 'maintenances' | 'deeds' | 'ends' | 'workloads' | 'budgets' | 'vms' | 'plans' | 'windows' | 'outages' | 'clockSteps';
+type List =
+  | 'maintenances'
+  | 'deeds'
+  | 'ends'
+  | 'workloads'
+  | 'budgets'
+  | 'vms'
+  | 'plans'
+  | 'windows'
+  | 'outages'
+  | 'clockSteps';
 
 const lists: readonly List[] = [
   'deeds',
@@ -23,7 +33,8 @@ const lists: readonly List[] = [
 const shorter = function* (story: Story, list: List): Generator<Story> {
   const all: readonly unknown[] = story[list];
   for (let size = all.length; size >= 1; size = Math.floor(size / 2)) {
-    for (let from = 0; from < all.length; from += size) yield { ...story, [list]: [...all.slice(0, from), ...all.slice(from + size)] };
+    for (let from = 0; from < all.length; from += size)
+      yield { ...story, [list]: [...all.slice(0, from), ...all.slice(from + size)] };
   }
 };
 
@@ -38,7 +49,13 @@ const calmer = function* (story: Story): Generator<Story> {
   if (story.machines !== undefined) {
     yield { ...story, machines: undefined };
     for (const one of story.machines.announcements) {
-      yield { ...story, machines: { ...story.machines, announcements: story.machines.announcements.filter(other => other !== one) } };
+      yield {
+        ...story,
+        machines: {
+          ...story.machines,
+          announcements: story.machines.announcements.filter(other => other !== one),
+        },
+      };
     }
   }
 };
@@ -51,7 +68,7 @@ const smaller = function* (story: Story): Generator<Story> {
 export type Shrunk = { readonly story: Story; readonly outcome: Outcome };
 
 /** `mayGoOn`: it can take long. */
-export const shrink = async (failing: Shrunk, warp: Warp, mayGoOn: () => boolean): Promise<Shrunk> => {
+export async function shrink(failing: Shrunk, warp: Warp, mayGoOn: () => boolean): Promise<Shrunk> {
   let best = failing;
   for (let found = true; found; ) {
     found = false;
@@ -65,4 +82,4 @@ export const shrink = async (failing: Shrunk, warp: Warp, mayGoOn: () => boolean
     }
   }
   return best;
-};
+}

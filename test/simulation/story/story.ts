@@ -1,8 +1,9 @@
 import type { JsonObject } from '@drydock/apimachinery';
 
 /**
- * What one seed comes to: a cluster, what is asked of it, and all that goes wrong. Data only, so that a story can be made smaller and told
- * again. Times are milliseconds from the moment at which the operator is first started.
+ * What one seed comes to: a cluster, what is asked of it, and all that goes wrong. Data only, so
+ * that a story can be made smaller and told again. Times are milliseconds from the moment at which
+ * the operator is first started.
  */
 export type Story = {
   readonly seed: number;
@@ -26,7 +27,12 @@ export type Story = {
   readonly faultyMs: number;
 };
 
-export type NodePlan = { readonly name: string; readonly zone: string; readonly spec: JsonObject; readonly labels: JsonObject };
+export type NodePlan = {
+  readonly name: string;
+  readonly zone: string;
+  readonly spec: JsonObject;
+  readonly labels: JsonObject;
+};
 
 export type Workload = {
   readonly resource: string;
@@ -35,8 +41,16 @@ export type Workload = {
   readonly draft: JsonObject;
 };
 
-/** `never`: it allows none of its pods to go, or makes the eviction API refuse: a person has to take it away. */
-export type BudgetPlan = { readonly name: string; readonly namespace: string; readonly spec: JsonObject; readonly never: boolean };
+/**
+ * `never`: it allows none of its pods to go, or makes the eviction API refuse: a person has to take
+ * it away.
+ */
+export type BudgetPlan = {
+  readonly name: string;
+  readonly namespace: string;
+  readonly spec: JsonObject;
+  readonly never: boolean;
+};
 
 export type VmPlan = { readonly name: string; readonly draft: JsonObject };
 
@@ -63,7 +77,14 @@ export type Announcement = {
   readonly atMs: number;
   /** Which of the machines. */
   readonly pick: number;
-  readonly kind: 'reboot' | 'maintenance' | 'retirement' | 'stop' | 'preemption' | 'rebalance' | 'freeze';
+  readonly kind:
+    | 'reboot'
+    | 'maintenance'
+    | 'retirement'
+    | 'stop'
+    | 'preemption'
+    | 'rebalance'
+    | 'freeze';
   readonly inSeconds: number;
   readonly cancelAfterMs?: number;
   /** The cloud says that it is over, and it is not: what it has announced happens all the same. */
@@ -80,7 +101,11 @@ export type StoryPlan = {
   readonly edits: readonly { readonly atMs: number; readonly spec: JsonObject }[];
 };
 
-export type WindowPlan = { readonly name: string; readonly spec: JsonObject; readonly atMs: number };
+export type WindowPlan = {
+  readonly name: string;
+  readonly spec: JsonObject;
+  readonly atMs: number;
+};
 
 export type Kind = 'Maintenance' | 'medik8s' | 'kubevirt' | 'alpha';
 
@@ -115,14 +140,28 @@ export const deedKinds = [
   'compact',
 ] as const;
 /** The last ones are drawn apart from the others. */
-export type DeedKind = (typeof deedKinds)[number] | 'odd' | 'daemonSet' | 'machineOfOthers' | 'halt' | 'relabel';
+export type DeedKind =
+  | (typeof deedKinds)[number]
+  | 'odd'
+  | 'daemonSet'
+  | 'machineOfOthers'
+  | 'halt'
+  | 'relabel';
 
-/** What a person does, at a time or at the worst moment: just before, or after, the server does one of the operator's calls. */
+/**
+ * What a person does, at a time or at the worst moment: just before, or after, the server does one
+ * of the operator's calls.
+ */
 export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: WhenInStory };
 
-export type WhenInStory = { readonly atMs: number } | { readonly call: number; readonly side: 'before' | 'after' };
+export type WhenInStory =
+  | { readonly atMs: number }
+  | { readonly call: number; readonly side: 'before' | 'after' };
 
-/** How a process of the operator ends: killed, told to stop, or without its lease while the next one begins. */
+/**
+ * How a process of the operator ends: killed, told to stop, or without its lease while the next one
+ * begins.
+ */
 export type End = {
   readonly how: 'killed' | 'stopped' | 'fenced';
   readonly when: WhenInStory;
@@ -155,15 +194,21 @@ export type WatchFaults = {
   readonly expired: number;
   /** The share of first lists that come from a cache that is behind. */
   readonly stale: number;
-  /** Calls that read hang until their time is up, and watches fall silent: it takes minutes to notice. */
+  /**
+   * Calls that read hang until their time is up, and watches fall silent: it takes minutes to
+   * notice.
+   */
   readonly hangs: boolean;
 };
 
 /**
- * How late the operator may know what it goes by, while things go wrong: watches that lag or are cut, and calls on their way; a silent watch
- * is noticed after 150 seconds, the two that may follow it after 300 each, and a list that is refused is tried again ever more slowly.
+ * How late the operator may know what it goes by, while things go wrong: watches that lag or are
+ * cut, and calls on their way; a silent watch is noticed after 150 seconds, the two that may follow
+ * it after 300 each, and a list that is refused is tried again ever more slowly.
  */
-export const staleMsOf = ({ watches }: Story): number => (watches.hangs ? 840_000 : 90_000);
+export function staleMsOf({ watches }: Story): number {
+  return watches.hangs ? 840_000 : 90_000;
+}
 
 export const maintenanceResources = {
   Maintenance: 'maintenances.drydock.dev',
@@ -173,4 +218,6 @@ export const maintenanceResources = {
 } as const satisfies Record<Kind, string>;
 
 /** How many maintenances it has, those of machines included. */
-export const countOf = ({ maintenances, machines }: Story): number => maintenances.length + (machines?.announcements.length ?? 0);
+export function countOf({ maintenances, machines }: Story): number {
+  return maintenances.length + (machines?.announcements.length ?? 0);
+}

@@ -10,4 +10,6 @@ export const warmUpMs = 20_000;
 const epochMs = Date.parse('2026-01-01T00:00:00Z');
 
 /** A time of the story as an object has it. */
-export const timeAt = (atMs: number): string => timeText(Temporal.Instant.fromEpochMilliseconds(epochMs + warmUpMs + Math.floor(atMs)));
+export function timeAt(atMs: number): string {
+  return timeText(Temporal.Instant.fromEpochMilliseconds(epochMs + warmUpMs + Math.floor(atMs)));
+}

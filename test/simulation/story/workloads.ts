@@ -14,47 +14,71 @@ const resources = {
 type Kind = keyof typeof resources;
 
 /** How its kubelet treats it, and what it has. */
-const podOf = (dice: Dice, labels: JsonObject, restart: boolean): JsonObject => ({
-  metadata: {
-    labels,
-    annotations: {
-      ...(dice.is(15) && { 'drydock.test/gone-after': `${dice.whole(2, 40)}s` }),
-      ...(dice.is(10) && { 'drydock.test/ready-after': `${dice.whole(1, 30)}s` }),
-      ...(dice.is(4) && { 'drydock.test/never-gone': 'true' }),
-      ...(!restart && { 'drydock.test/done-after': `${dice.whole(20, 400)}s` }),
+function podOf(dice: Dice, labels: JsonObject, restart: boolean): JsonObject {
+  return {
+    metadata: {
+      labels,
+      annotations: {
+        ...(dice.is(15) && { 'drydock.test/gone-after': `${dice.whole(2, 40)}s` }),
+        ...(dice.is(10) && { 'drydock.test/ready-after': `${dice.whole(1, 30)}s` }),
+        ...(dice.is(4) && { 'drydock.test/never-gone': 'true' }),
+        ...(!restart && { 'drydock.test/done-after': `${dice.whole(20, 400)}s` }),
+      },
     },
-  },
-  spec: {
-    containers: [{ name: 'main', image: 'example.test/none:1' }],
-    ...(dice.is(25) && { volumes: [{ name: 'scratch', emptyDir: {} }] }),
-    ...(dice.is(20) && { priorityClassName: 'high' }),
-    ...(dice.is(20) && { terminationGracePeriodSeconds: dice.whole(1, 60) }),
-    ...(!restart && { restartPolicy: 'Never' }),
-  },
-});
+    spec: {
+      containers: [{ name: 'main', image: 'example.test/none:1' }],
+      ...(dice.is(25) && { volumes: [{ name: 'scratch', emptyDir: {} }] }),
+      ...(dice.is(20) && { priorityClassName: 'high' }),
+      ...(dice.is(20) && { terminationGracePeriodSeconds: dice.whole(1, 60) }),
+      ...(!restart && { restartPolicy: 'Never' }),
+    },
+  };
+}
 
-const draftOf = (dice: Dice, kind: Kind, name: string, namespace: string): JsonObject => {
+function draftOf(dice: Dice, kind: Kind, name: string, namespace: string): JsonObject {
   const labels = { app: name, tier: dice.of(['front', 'back']) };
   const template = podOf(dice, labels, kind !== 'Job');
   const metadata = { name, namespace };
   const selector = { matchLabels: { app: name } };
-  if (kind === 'Pod') return { metadata: { ...(template['metadata'] as JsonObject), ...metadata }, spec: template['spec'] };
-  if (kind === 'Job') return { metadata, spec: { template, completions: dice.whole(1, 2), parallelism: 2, backoffLimit: 6 } };
+  if (kind === 'Pod')
+    return {
+      metadata: { ...(template['metadata'] as JsonObject), ...metadata },
+      spec: template['spec'],
+    };
+  if (kind === 'Job')
+    return {
+      metadata,
+      spec: { template, completions: dice.whole(1, 2), parallelism: 2, backoffLimit: 6 },
+    };
   if (kind === 'DaemonSet') return { metadata, spec: { selector, template } };
   const scale = { replicas: dice.whole(1, 6), selector, template };
   return { metadata, spec: kind === 'StatefulSet' ? { ...scale, serviceName: name } : scale };
-};
+}
 
-export const workloadsOf = (dice: Dice): readonly Workload[] =>
-  dice.times(dice.whole(2, 5), index => {
-    const kind = dice.of<Kind>(['Deployment', 'Deployment', 'Deployment', 'StatefulSet', 'DaemonSet', 'Job', 'Pod']);
+export function workloadsOf(dice: Dice): readonly Workload[] {
+  return dice.times(dice.whole(2, 5), index => {
+    const kind = dice.of<Kind>([
+      'Deployment',
+      'Deployment',
+      'Deployment',
+      'StatefulSet',
+      'DaemonSet',
+      'Job',
+      'Pod',
+    ]);
     const name = `w${index}`;
     const namespace = dice.of(['shop', 'bank']);
-    return { resource: resources[kind], name, namespace, draft: draftOf(dice, kind, name, namespace) };
+    return {
+      resource: resources[kind],
+      name,
+      namespace,
+      draft: draftOf(dice, kind, name, namespace),
+    };
   });
+}
 
-const boundOf = (dice: Dice): { readonly spec: JsonObject; readonly never: boolean } =>
-  dice.of([
+function boundOf(dice: Dice): { readonly spec: JsonObject; readonly never: boolean } {
+  return dice.of([
     { spec: { maxUnavailable: 1 }, never: false },
     { spec: { maxUnavailable: 1 }, never: false },
     { spec: { maxUnavailable: '30%' }, never: false },
@@ -63,10 +87,11 @@ const boundOf = (dice: Dice): { readonly spec: JsonObject; readonly never: boole
     { spec: { maxUnavailable: 0 }, never: true },
     { spec: { minAvailable: '100%' }, never: true },
   ]);
+}
 
 /** Now and then two for the same pods. */
-export const budgetsFor = (dice: Dice, workloads: readonly Workload[]): readonly BudgetPlan[] =>
-  workloads.flatMap(({ name, namespace, resource }) => {
+export function budgetsFor(dice: Dice, workloads: readonly Workload[]): readonly BudgetPlan[] {
+  return workloads.flatMap(({ name, namespace, resource }) => {
     if (resource === 'daemonsets.apps' || dice.is(30)) return [];
     const count = dice.is(8) ? 2 : 1;
     return dice.times(count, index => {
@@ -80,11 +105,19 @@ export const budgetsFor = (dice: Dice, workloads: readonly Workload[]): readonly
       };
     });
   });
+}
 
-export const vmsOf = (dice: Dice): readonly VmPlan[] =>
-  dice.times(dice.whole(1, 5), index => {
+export function vmsOf(dice: Dice): readonly VmPlan[] {
+  return dice.times(dice.whole(1, 5), index => {
     const name = `vm${index}`;
-    const strategy = dice.of([undefined, 'LiveMigrate', 'LiveMigrate', 'LiveMigrateIfPossible', 'None', 'External']);
+    const strategy = dice.of([
+      undefined,
+      'LiveMigrate',
+      'LiveMigrate',
+      'LiveMigrateIfPossible',
+      'None',
+      'External',
+    ]);
     const annotations = {
       ...(dice.is(20) && { 'drydock.test/migration': dice.of(['fail', 'hang', '20s']) }),
       ...(dice.is(20) && { 'drydock.test/migratable': 'false' }),
@@ -94,5 +127,9 @@ export const vmsOf = (dice: Dice): readonly VmPlan[] =>
       domain: { memory: { vmPod: dice.of(['64Mi', '2Gi', '8Gi']) }, devices: {} },
     };
     const template = { metadata: { labels: { app: name }, annotations }, spec };
-    return { name, draft: { metadata: { name, namespace: 'shop' }, spec: { runStrategy: 'Always', template } } };
+    return {
+      name,
+      draft: { metadata: { name, namespace: 'shop' }, spec: { runStrategy: 'Always', template } },
+    };
   });
+}

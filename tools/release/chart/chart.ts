@@ -3,7 +3,14 @@ import type { Part } from '@drydock/cli/install';
 import { stringify } from 'yaml';
 import { pack } from '../archive.ts';
 import { build, dist, manifest, root } from '../paths.ts';
-import { type ChartObject, chartObjects, flagsOfOperator, namespaceMark, operatorDeployment, portsOf } from './objects.ts';
+import {
+  type ChartObject,
+  chartObjects,
+  flagsOfOperator,
+  namespaceMark,
+  operatorDeployment,
+  portsOf,
+} from './objects.ts';
 import { settingsOf } from './settings.ts';
 import { templateOf } from './template.ts';
 import { defaultsOf, groupsOf, type Settings, valuesOf, valuesSchemaOf } from './values.ts';
@@ -23,56 +30,75 @@ const conditions: Partial<Record<Part, string>> = {
   'api-priority': '.Values.apiPriority.enabled',
 };
 
-/** What others use as well: where somebody else has made it, it is left as it is. Helm would refuse it, or write its own labels on it. */
-const isShared = ({ kind, name, part }: ChartObject): boolean =>
-  part === 'shared-namespaces' || (kind === 'CustomResourceDefinition' && !name.endsWith('.drydock.dev'));
+/**
+ * What others use as well: where somebody else has made it, it is left as it is. Helm would refuse
+ * it, or write its own labels on it.
+ */
+function isShared({ kind, name, part }: ChartObject): boolean {
+  return (
+    part === 'shared-namespaces' ||
+    (kind === 'CustomResourceDefinition' && !name.endsWith('.drydock.dev'))
+  );
+}
 
-const madeByOthers = ({ kind, name }: ChartObject): string => {
+function madeByOthers({ kind, name }: ChartObject): string {
   const api = kind === 'Namespace' ? 'v1' : 'apiextensions.k8s.io/v1';
   return `include "drydock.madeByOthers" (dict "release" $.Release "api" "${api}" "kind" "${kind}" "name" "${name}")`;
-};
+}
 
 /** Of single objects. */
-const ownCondition = (object: ChartObject): string | undefined => {
+function ownCondition(object: ChartObject): string | undefined {
   const wanted = wantedCondition(object);
   if (!isShared(object)) return wanted;
   const free = `not (${madeByOthers(object)})`;
   return wanted === undefined ? free : `and (${wanted}) (${free})`;
-};
+}
 
-const wantedCondition = ({ kind, name }: ChartObject): string | undefined => {
+function wantedCondition({ kind, name }: ChartObject): string | undefined {
   if (kind === 'NetworkPolicy' && name === 'drydock') return '.Values.networkPolicy.enabled';
-  if (kind === 'ClusterRoleBinding' && name === 'drydock-pod-deletion') return '.Values.podDeletion.enabled';
-  const [, group] = kind === 'CustomResourceDefinition' ? (/^nodemaintenances\.(.*)$/.exec(name) ?? []) : [];
-  return group === undefined || group === 'nodemaintenance.medik8s.io' ? undefined : `has "${group}" .Values.crds.groups`;
-};
+  if (kind === 'ClusterRoleBinding' && name === 'drydock-pod-deletion')
+    return '.Values.podDeletion.enabled';
+  const [, group] =
+    kind === 'CustomResourceDefinition' ? (/^nodemaintenances\.(.*)$/.exec(name) ?? []) : [];
+  return group === undefined || group === 'nodemaintenance.medik8s.io'
+    ? undefined
+    : `has "${group}" .Values.crds.groups`;
+}
 
-const within = (condition: string | undefined, text: string): string =>
-  condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
+function within(condition: string | undefined, text: string): string {
+  return condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
+}
 
-const fileOf = (part: Part, objects: readonly ChartObject[]): string => {
+function fileOf(part: Part, objects: readonly ChartObject[]): string {
   const documents = objects.map(one => within(ownCondition(one), `---\n${templateOf(one.object)}`));
   return `${readValues}${withNamespace(withValues(within(conditions[part], documents.join(''))))}`;
-};
+}
 
 /** A namespace may be called 2024, which is a number to YAML where it stands alone. */
-const withNamespace = (text: string): string =>
-  text
+function withNamespace(text: string): string {
+  return text
     .replaceAll(new RegExp(`(?<=: |- )${namespaceMark}$`, 'gm'), '{{ .Release.Namespace | quote }}')
     .replaceAll(namespaceMark, '{{ .Release.Namespace }}');
+}
 
 /** The first line of every template. */
 const readValues = '{{- $values := include "drydock.values" . | fromJson }}\n';
 
-/** `helm upgrade --reuse-values` has the values of the release before alone, without settings that are new: templates read values that have all of them. */
-const withValues = (text: string): string => text.replaceAll('.Values.', '$values.');
+/**
+ * `helm upgrade --reuse-values` has the values of the release before alone, without settings that
+ * are new: templates read values that have all of them.
+ */
+function withValues(text: string): string {
+  return text.replaceAll('.Values.', '$values.');
+}
 
-const helpersOf = (settings: Settings): string => `{{/* The values, with the defaults of settings that are not given at all. */}}
+function helpersOf(settings: Settings): string {
+  return `{{/* The values, with the defaults of settings that are not given at all. */}}
 {{- define "drydock.values" -}}
 {{- $given := .Values | toJson | fromJson -}}
 {{- $groups := list ${groupsOf(settings)
-  .map(name => `"${name}"`)
-  .join(' ')} -}}
+    .map(name => `"${name}"`)
+    .join(' ')} -}}
 {{- range $name, $default := fromJson ${JSON.stringify(JSON.stringify(defaultsOf(settings)))} -}}
 {{- if not (hasKey $given $name) -}}
 {{- $_ := set $given $name $default -}}
@@ -102,9 +128,11 @@ const helpersOf = (settings: Settings): string => `{{/* The values, with the def
 {{- end -}}
 {{- end -}}
 `;
+}
 
 /** What contradicts itself is refused, and not installed half. */
-const refusalsOf = (flags: readonly string[]): string => `{{- range .Values.extraArgs }}
+function refusalsOf(flags: readonly string[]): string {
+  return `{{- range .Values.extraArgs }}
 {{- if has (regexFind "^--[a-z-]+" .) (list ${flags.map(one => `"${one}"`).join(' ')}) }}
 {{- fail (printf "extraArgs: %s is set by the chart: use its settings (ports, webhook)" .) }}
 {{- end }}
@@ -116,6 +144,7 @@ const refusalsOf = (flags: readonly string[]): string => `{{- range .Values.extr
 {{- fail "controlPlane.only is an affinity: set one of controlPlane.only and affinity" }}
 {{- end }}
 `;
+}
 
 const notes = `Drydock {{ .Chart.AppVersion }} is installed in {{ .Release.Namespace }}.
 
@@ -148,46 +177,48 @@ This cluster has KubeVirt: virtualMachines.enabled=true lets Drydock move its VM
 {{- end }}
 `;
 
-const chartYaml = (objects: readonly ChartObject[]): object => ({
-  apiVersion: 'v2',
-  name: manifest.name,
-  description: manifest.description,
-  type: 'application',
-  version: manifest.version,
-  appVersion: manifest.version,
-  kubeVersion: '>=1.30.0-0',
-  home: 'https://drydock.dev',
-  keywords: ['node', 'maintenance', 'drain', 'cordon', 'kubevirt', 'openstack'],
-  annotations: {
-    'artifacthub.io/category': 'integration-delivery',
-    'artifacthub.io/license': manifest.license,
-    'artifacthub.io/operator': 'true',
-    'artifacthub.io/operatorCapabilities': 'Full Lifecycle',
-    'artifacthub.io/crds': stringify(
-      objects
-        .filter(({ kind }) => kind === 'CustomResourceDefinition')
-        .map(({ object }) => {
-          const { spec } = object as {
-            readonly spec: {
-              readonly names: { readonly kind: string };
-              readonly group: string;
-              readonly versions: readonly { readonly name: string }[];
+function chartYaml(objects: readonly ChartObject[]): object {
+  return {
+    apiVersion: 'v2',
+    name: manifest.name,
+    description: manifest.description,
+    type: 'application',
+    version: manifest.version,
+    appVersion: manifest.version,
+    kubeVersion: '>=1.30.0-0',
+    home: 'https://drydock.dev',
+    keywords: ['node', 'maintenance', 'drain', 'cordon', 'kubevirt', 'openstack'],
+    annotations: {
+      'artifacthub.io/category': 'integration-delivery',
+      'artifacthub.io/license': manifest.license,
+      'artifacthub.io/operator': 'true',
+      'artifacthub.io/operatorCapabilities': 'Full Lifecycle',
+      'artifacthub.io/crds': stringify(
+        objects
+          .filter(({ kind }) => kind === 'CustomResourceDefinition')
+          .map(({ object }) => {
+            const { spec } = object as {
+              readonly spec: {
+                readonly names: { readonly kind: string };
+                readonly group: string;
+                readonly versions: readonly { readonly name: string }[];
+              };
             };
-          };
-          return {
-            kind: spec.names.kind,
-            version: Array.isArray(spec.versions) ? spec.versions[0]?.name : 'v1alpha1',
-            name: spec.names.kind,
-            displayName: spec.names.kind,
-            description: spec.group,
-          };
-        }),
-    ),
-  },
-});
+            return {
+              kind: spec.names.kind,
+              version: Array.isArray(spec.versions) ? spec.versions[0]?.name : 'v1alpha1',
+              name: spec.names.kind,
+              displayName: spec.names.kind,
+              description: spec.group,
+            };
+          }),
+      ),
+    },
+  };
+}
 
 /** Makes `drydock-chart-VERSION.tgz` and answers its name. */
-export const chart = (): string => {
+export function chart(): string {
   const folder = `${build}chart/${manifest.name}/`;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(`${folder}templates`, { recursive: true });
@@ -197,7 +228,9 @@ export const chart = (): string => {
   const settings = settingsOf({
     image: String(container?.['image']),
     replicas: Number(spec['replicas']),
-    ports: Object.fromEntries(portsOf(container ?? {}).map(({ name: of, containerPort }) => [of, containerPort])),
+    ports: Object.fromEntries(
+      portsOf(container ?? {}).map(({ name: of, containerPort }) => [of, containerPort]),
+    ),
     resources: container?.['resources'] ?? {},
     nodeSelector: Object(spec.template.spec['nodeSelector']),
   });
@@ -206,7 +239,8 @@ export const chart = (): string => {
     'values.yaml': valuesOf(settings),
     'values.schema.json': valuesSchemaOf(settings),
     'templates/_helpers.tpl': helpersOf(settings),
-    'templates/refusals.yaml': readValues + withValues(refusalsOf(flagsOfOperator(container ?? {}))),
+    'templates/refusals.yaml':
+      readValues + withValues(refusalsOf(flagsOfOperator(container ?? {}))),
     'templates/NOTES.txt': readValues + withValues(notes),
   };
   for (const part of new Set(objects.map(one => one.part)))
@@ -223,4 +257,4 @@ export const chart = (): string => {
     [...Object.keys(files), 'LICENSE'].map(file => `${manifest.name}/${file}`),
   );
   return name;
-};
+}

@@ -32,87 +32,123 @@ const always: readonly Part[] = [
   'api-priority',
 ];
 
-const partsOn = (on: ReadonlySet<string>): ReadonlySet<Part> =>
-  new Set<Part>([
+function partsOn(on: ReadonlySet<string>): ReadonlySet<Part> {
+  return new Set<Part>([
     ...always,
     ...(on.has('webhook') ? (['webhook'] as const) : []),
     ...(on.has('certManager') ? (['cert-manager'] as const) : []),
     ...(on.has('controlPlane') ? (['control-plane'] as const) : []),
   ]);
+}
 
 /** A certificate of cert-manager is one of the webhook. */
-const isPossible = (on: ReadonlySet<string>): boolean => on.has('webhook') || !on.has('certManager');
+function isPossible(on: ReadonlySet<string>): boolean {
+  return on.has('webhook') || !on.has('certManager');
+}
 
 const everySetting = switches
-  .reduce<readonly ReadonlySet<string>[]>((all, { name }) => all.flatMap(one => [one, new Set([...one, name])]), [new Set()])
+  .reduce<readonly ReadonlySet<string>[]>(
+    (all, { name }) => all.flatMap(one => [one, new Set([...one, name])]),
+    [new Set()],
+  )
   .filter(isPossible);
 
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+function keyOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
 
-const objectsOn = (on: ReadonlySet<string>): ReadonlyMap<string, Manifest> => {
+function objectsOn(on: ReadonlySet<string>): ReadonlyMap<string, Manifest> {
   const all = manifests({ parts: partsOn(on), groups: legacy, namespace: namespaceMark });
   const fit = adaptToServerVersion(all, { minor: on.has('selectors') ? 31 : 30 }).all;
   return new Map(fit.map(manifest => [keyOf(manifest), manifest]));
-};
+}
 
 type Container = Readonly<Record<string, unknown>> & {
   readonly args?: readonly unknown[];
   readonly env?: readonly unknown[];
   readonly ports?: readonly unknown[];
 };
-type PodTemplate = { readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly Container[] } };
-type Workload = Manifest & { readonly spec: Readonly<Record<string, unknown>> & { readonly template: PodTemplate } };
+type PodTemplate = {
+  readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly Container[] };
+};
+type Workload = Manifest & {
+  readonly spec: Readonly<Record<string, unknown>> & { readonly template: PodTemplate };
+};
 
 /** Further items of a list. */
-const more = (setting: string): Template => new Template(`{{- with .Values.${setting} }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}`);
+function more(setting: string): Template {
+  return new Template(
+    `{{- with .Values.${setting} }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}`,
+  );
+}
 /** Where API servers reach no network of pods. */
 const ofNode = { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' };
 
-const json = (path: string): Template => new Template(`{{ toJson .Values.${path} }}`);
+function json(path: string): Template {
+  return new Template(`{{ toJson .Values.${path} }}`);
+}
 
 /** What is set takes the place of ours, all of it: parts of two affinities do not make one. */
-const affinityOr = (ours: unknown): Template =>
-  new Template(`{{ if .Values.affinity }}{{ toJson .Values.affinity }}{{ else }}${JSON.stringify(ours)}{{ end }}`);
+function affinityOr(ours: unknown): Template {
+  return new Template(
+    `{{ if .Values.affinity }}{{ toJson .Values.affinity }}{{ else }}${JSON.stringify(ours)}{{ end }}`,
+  );
+}
 
 /** Where the pods of the operator may run. */
-const placement = ({ affinity, tolerations }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
-  nodeSelector: json('nodeSelector'),
-  affinity: affinityOr(affinity),
-  tolerations: [...(tolerations as readonly unknown[]), more('tolerations')],
-});
+function placement({
+  affinity,
+  tolerations,
+}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return {
+    nodeSelector: json('nodeSelector'),
+    affinity: affinityOr(affinity),
+    tolerations: [...(tolerations as readonly unknown[]), more('tolerations')],
+  };
+}
 
 type Port = { readonly name: string; readonly containerPort: number };
 
 /** Ports of a container, each with a name that has a setting. */
-export const portsOf = ({ ports = [] }: Container): readonly Port[] => ports as readonly Port[];
+export function portsOf({ ports = [] }: Container): readonly Port[] {
+  return ports as readonly Port[];
+}
 
 /** Flags that say a port are told the one that is set. */
-const withPorts = (args: readonly unknown[], ports: readonly Port[]): readonly unknown[] =>
-  args.map(arg => {
-    const port = ports.find(({ containerPort }) => new RegExp(`[=:]${containerPort}$`).test(String(arg)));
+function withPorts(args: readonly unknown[], ports: readonly Port[]): readonly unknown[] {
+  return args.map(arg => {
+    const port = ports.find(({ containerPort }) =>
+      new RegExp(`[=:]${containerPort}$`).test(String(arg)),
+    );
     if (port === undefined) return arg;
     const start = String(arg).slice(0, -String(port.containerPort).length);
     return new Template(`"${start}{{ .Values.ports.${port.name} }}"`);
   });
+}
 
-const ofOperator = (container: Container): Readonly<Record<string, unknown>> => {
+function ofOperator(container: Container): Readonly<Record<string, unknown>> {
   const { args = [], env = [] } = container;
   const ports = portsOf(container);
   return {
     args: [...withPorts(args, ports), more('extraArgs')],
     env: [...env, more('extraEnv')],
-    ports: ports.map(port => ({ ...port, containerPort: new Template(`{{ .Values.ports.${port.name} }}`) })),
+    ports: ports.map(port => ({
+      ...port,
+      containerPort: new Template(`{{ .Values.ports.${port.name} }}`),
+    })),
     resources: json('resources'),
   };
-};
+}
 
-/** What a container of the operator is told by the chart: further arguments must not say it again. */
-export const flagsOfOperator = ({ args = [] }: Container): readonly string[] => [
-  ...new Set(args.flatMap(arg => /^--[a-z-]+/.exec(String(arg))?.[0] ?? [])),
-];
+/**
+ * What a container of the operator is told by the chart: further arguments must not say it again.
+ */
+export function flagsOfOperator({ args = [] }: Container): readonly string[] {
+  return [...new Set(args.flatMap(arg => /^--[a-z-]+/.exec(String(arg))?.[0] ?? []))];
+}
 
 /** What a setting takes the place of, in a Deployment or DaemonSet. */
-const set = (manifest: Manifest, isOnHost: boolean): Manifest => {
+function set(manifest: Manifest, isOnHost: boolean): Manifest {
   if (manifest.kind !== 'Deployment' && manifest.kind !== 'DaemonSet') return manifest;
   const { spec } = manifest as Workload;
   const isOperator = manifest.kind === 'Deployment';
@@ -131,23 +167,31 @@ const set = (manifest: Manifest, isOnHost: boolean): Manifest => {
   };
   return {
     ...manifest,
-    spec: { ...spec, ...(isOperator && { replicas: new Template('{{ .Values.replicas }}') }), template: { ...spec.template, spec: pod } },
+    spec: {
+      ...spec,
+      ...(isOperator && { replicas: new Template('{{ .Values.replicas }}') }),
+      template: { ...spec.template, spec: pod },
+    },
   };
-};
+}
 
 const keep = { 'helm.sh/resource-policy': 'keep' };
 
 /** Objects of others would go with the kinds, and leases of held nodes with their namespace. */
-const kept = (manifest: Manifest): Manifest =>
-  ['CustomResourceDefinition', 'Namespace'].includes(manifest.kind)
+function kept(manifest: Manifest): Manifest {
+  return ['CustomResourceDefinition', 'Namespace'].includes(manifest.kind)
     ? {
         ...manifest,
         metadata: {
           ...manifest.metadata,
-          annotations: { ...(manifest.metadata as { readonly annotations?: object }).annotations, ...keep },
+          annotations: {
+            ...(manifest.metadata as { readonly annotations?: object }).annotations,
+            ...keep,
+          },
         } as Manifest['metadata'],
       }
     : manifest;
+}
 
 export type ChartObject = {
   readonly key: string;
@@ -157,16 +201,23 @@ export type ChartObject = {
   readonly object: unknown;
 };
 
-const partOf = (key: string): Part => {
+function partOf(key: string): Part {
   const found = [...always, 'webhook' as const].find(part => {
-    const alone = manifests({ parts: new Set<Part>([part]), groups: legacy, namespace: namespaceMark });
+    const alone = manifests({
+      parts: new Set<Part>([part]),
+      groups: legacy,
+      namespace: namespaceMark,
+    });
     return alone.some(manifest => keyOf(manifest) === key);
   });
   return found ?? 'cert-manager';
-};
+}
 
-/** Every object, for all settings at once, in the order of installation. The namespace of the release is made by whoever installs it. */
-export const chartObjects = (): readonly ChartObject[] => {
+/**
+ * Every object, for all settings at once, in the order of installation. The namespace of the
+ * release is made by whoever installs it.
+ */
+export function chartObjects(): readonly ChartObject[] {
   const settings = everySetting.map(on => ({ on, objects: objectsOn(on) }));
   const all = new Map(settings.flatMap(({ objects }) => [...objects]));
   return [...all]
@@ -174,17 +225,27 @@ export const chartObjects = (): readonly ChartObject[] => {
     .map(([key, { kind, metadata }]) => {
       const variants = settings.flatMap(({ on, objects }): readonly Variant[] => {
         const manifest = objects.get(key);
-        return manifest === undefined ? [] : [{ on, value: kept(set(manifest, on.has('hostNetwork'))) }];
+        return manifest === undefined
+          ? []
+          : [{ on, value: kept(set(manifest, on.has('hostNetwork'))) }];
       });
-      return { key, kind, name: metadata.name, part: partOf(key), object: merged(variants, switches) };
+      return {
+        key,
+        kind,
+        name: metadata.name,
+        part: partOf(key),
+        object: merged(variants, switches),
+      };
     });
-};
+}
 
 /** The operator's Deployment, for the defaults of the settings. */
-export const operatorDeployment = (): Workload => {
-  const found = manifests({ parts: new Set<Part>(['operator', 'webhook']), groups: [], namespace: namespaceMark }).find(
-    ({ kind }) => kind === 'Deployment',
-  );
+export function operatorDeployment(): Workload {
+  const found = manifests({
+    parts: new Set<Part>(['operator', 'webhook']),
+    groups: [],
+    namespace: namespaceMark,
+  }).find(({ kind }) => kind === 'Deployment');
   if (found === undefined) throw new Error('deploy/operator has no Deployment');
   return found as Workload;
-};
+}

@@ -14,11 +14,12 @@ export const debianPackages = packages as readonly {
 }[];
 
 /** Unpacks all of them into a folder. */
-export const unpackDebian = (folder: string, architecture: Architecture): Promise<void> => {
+export function unpackDebian(folder: string, architecture: Architecture): Promise<void> {
   const files = debianPackages.map(one => one.files[architecture]);
   return unpackPackages(files, folder, 'tools/release/image/debian-packages.json');
-};
+}
 
 /** Read to make the one file that programs look for: what update-ca-certificates writes. */
-export const certificatesIn = (folder: string, names: readonly string[]): string =>
-  names.map(name => readFileSync(join(folder, name), 'utf8').trimEnd()).join('\n');
+export function certificatesIn(folder: string, names: readonly string[]): string {
+  return names.map(name => readFileSync(join(folder, name), 'utf8').trimEnd()).join('\n');
+}

@@ -21,7 +21,9 @@ const types = {
   empty: 'application/vnd.oci.empty.v1+json',
 } as const;
 
-const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+function sha256(bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
 
 /** `diffId`: digest of the layer before it is compressed. */
 export type Layer = { readonly descriptor: Descriptor; readonly diffId: string };
@@ -70,8 +72,15 @@ export class Layout {
     return { ...this.#json(manifest, types.manifest), platform };
   }
 
-  /** Something about an image, which whoever asks a registry for its referrers finds. Of no platform: nobody runs it. */
-  attached(artifactType: string, content: object, { mediaType, digest, size }: Descriptor): Descriptor {
+  /**
+   * Something about an image, which whoever asks a registry for its referrers finds. Of no
+   * platform: nobody runs it.
+   */
+  attached(
+    artifactType: string,
+    content: object,
+    { mediaType, digest, size }: Descriptor,
+  ): Descriptor {
     const config = this.#json({}, types.empty);
     const layer = this.#json(content, artifactType);
     const manifest = {
@@ -82,11 +91,21 @@ export class Layout {
       layers: [layer],
       subject: { mediaType, digest, size },
     };
-    return { ...this.#json(manifest, types.manifest), artifactType, platform: { os: 'unknown', architecture: 'unknown' } };
+    return {
+      ...this.#json(manifest, types.manifest),
+      artifactType,
+      platform: { os: 'unknown', architecture: 'unknown' },
+    };
   }
 
-  /** What is in the layout: the images, one for each platform, and what is attached to them. This index is what is pushed. */
+  /**
+   * What is in the layout: the images, one for each platform, and what is attached to them. This
+   * index is what is pushed.
+   */
   index(manifests: readonly Descriptor[], annotations: Readonly<Record<string, string>>): void {
-    writeFileSync(join(this.#folder, 'index.json'), JSON.stringify({ schemaVersion: 2, mediaType: types.index, manifests, annotations }));
+    writeFileSync(
+      join(this.#folder, 'index.json'),
+      JSON.stringify({ schemaVersion: 2, mediaType: types.index, manifests, annotations }),
+    );
   }
 }

@@ -10,7 +10,10 @@ import { catalogOf } from './catalog.ts';
 import { clusterServiceVersion, prerequisitesFile } from './csv.ts';
 import { placed } from './places.ts';
 
-/** Bundles for the Operator Lifecycle Manager (registry+v1), file-based catalogs with them, the images of both, and the objects to apply before. */
+/**
+ * Bundles for the Operator Lifecycle Manager (registry+v1), file-based catalogs with them, the
+ * images of both, and the objects to apply before.
+ */
 
 const channel = 'stable';
 
@@ -24,53 +27,83 @@ const bundleLabels: Readonly<Record<string, string>> = {
 };
 
 /** Names of the bundles' images in the registry. */
-const bundleImages: Readonly<Record<OlmVersion, string>> = { olm: `${manifest.name}-bundle`, 'olm-1': `${manifest.name}-bundle-olm-1` };
+const bundleImages: Readonly<Record<OlmVersion, string>> = {
+  olm: `${manifest.name}-bundle`,
+  'olm-1': `${manifest.name}-bundle-olm-1`,
+};
 
-const catalogLabels: Readonly<Record<string, string>> = { 'operators.operatorframework.io.index.configs.v1': '/configs' };
+const catalogLabels: Readonly<Record<string, string>> = {
+  'operators.operatorframework.io.index.configs.v1': '/configs',
+};
 
 /** In their namespace they are installed by OLM, which chooses it. */
-const withoutNamespace = ({ metadata, ...rest }: Manifest): Manifest => {
+function withoutNamespace({ metadata, ...rest }: Manifest): Manifest {
   const { namespace: _namespace, ...kept } = metadata;
   return { ...rest, metadata: kept };
-};
+}
 
-const fileOf = ({ kind, metadata }: Manifest): string =>
-  kind === 'ClusterServiceVersion' ? `${manifest.name}.clusterserviceversion.yaml` : `${metadata.name}.${kind.toLowerCase()}.yaml`;
+function fileOf({ kind, metadata }: Manifest): string {
+  return kind === 'ClusterServiceVersion'
+    ? `${manifest.name}.clusterserviceversion.yaml`
+    : `${metadata.name}.${kind.toLowerCase()}.yaml`;
+}
 
-const put = (file: string, text: string): void => {
+function put(file: string, text: string): void {
   mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true });
   writeFileSync(file, text);
-};
+}
 
 /** Aliases are not known to every reader. */
-const yaml = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false });
+function yaml(value: unknown): string {
+  return stringify(value, { aliasDuplicateObjects: false });
+}
 
 /** An image without a program, as an OCI layout in one archive: the same for every architecture. */
-const imageOf = (name: string, folder: string, labels: Readonly<Record<string, string>>): string => {
+function imageOf(name: string, folder: string, labels: Readonly<Record<string, string>>): string {
   const layout = new Layout(`${folder}-layout`);
   const config = { created: commit.time().toString(), config: { Labels: labels } };
-  layout.index([layout.image(config, [layout.layer(folder)], { os: 'linux', architecture: 'amd64' }, {})], {});
+  layout.index(
+    [layout.image(config, [layout.layer(folder)], { os: 'linux', architecture: 'amd64' }, {})],
+    {},
+  );
   const file = `${name}-${manifest.version}.tar.gz`;
   pack(`${dist}${file}`, `${folder}-layout`, below(`${folder}-layout`, { filesOnly: true }));
   return file;
-};
+}
 
 /** Everything for one generation of OLM; answers the names of the files. */
-const made = (generation: OlmVersion, registry: string | undefined): readonly string[] => {
-  const refOf = (name: string): string => `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
-  const { all, bundle, before } = placed(generation, registry === undefined ? undefined : refOf(manifest.name));
-  const objects = [clusterServiceVersion(all, defaultNamespace, generation), ...bundle.map(withoutNamespace)];
+function made(generation: OlmVersion, registry: string | undefined): readonly string[] {
+  const refOf = (name: string): string =>
+    `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
+  const { all, bundle, before } = placed(
+    generation,
+    registry === undefined ? undefined : refOf(manifest.name),
+  );
+  const objects = [
+    clusterServiceVersion(all, defaultNamespace, generation),
+    ...bundle.map(withoutNamespace),
+  ];
   const prefix = `${manifest.name}-${generation}`;
   const folder = `${build}${generation}`;
   rmSync(folder, { recursive: true, force: true });
   for (const object of objects) put(`${folder}/bundle/manifests/${fileOf(object)}`, yaml(object));
   put(`${folder}/bundle/metadata/annotations.yaml`, yaml({ annotations: bundleLabels }));
-  const catalog = catalogOf(objects, { generation, channel, image: refOf(bundleImages[generation]) });
+  const catalog = catalogOf(objects, {
+    generation,
+    channel,
+    image: refOf(bundleImages[generation]),
+  });
   put(`${folder}/catalog/configs/${manifest.name}/catalog.yaml`, catalog);
-  const [files, listing] = [`${prefix}-bundle-${manifest.version}.tar.gz`, `${prefix}-catalog-${manifest.version}.yaml`];
+  const [files, listing] = [
+    `${prefix}-bundle-${manifest.version}.tar.gz`,
+    `${prefix}-catalog-${manifest.version}.yaml`,
+  ];
   pack(`${dist}${files}`, `${folder}/bundle`, below(`${folder}/bundle`, { filesOnly: true }));
   writeFileSync(`${dist}${listing}`, catalog);
-  writeFileSync(`${dist}${prerequisitesFile(generation)}`, before.map(object => `---\n${yaml(object)}`).join(''));
+  writeFileSync(
+    `${dist}${prerequisitesFile(generation)}`,
+    before.map(object => `---\n${yaml(object)}`).join(''),
+  );
   return [
     files,
     imageOf(`${prefix}-bundle-image`, `${folder}/bundle`, bundleLabels),
@@ -78,7 +111,12 @@ const made = (generation: OlmVersion, registry: string | undefined): readonly st
     imageOf(`${prefix}-catalog-image`, `${folder}/catalog`, catalogLabels),
     prerequisitesFile(generation),
   ];
-};
+}
 
-/** Makes what both generations of OLM install from; answers the names of the files. `registry`: where the images will be. */
-export const olm = (registry?: string): readonly string[] => (['olm', 'olm-1'] as const).flatMap(generation => made(generation, registry));
+/**
+ * Makes what both generations of OLM install from; answers the names of the files. `registry`:
+ * where the images will be.
+ */
+export function olm(registry?: string): readonly string[] {
+  return (['olm', 'olm-1'] as const).flatMap(generation => made(generation, registry));
+}

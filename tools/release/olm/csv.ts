@@ -13,51 +13,83 @@ export const csvName = `${manifest.name}.v${manifest.version}`;
 
 type Role = Manifest & { readonly rules: readonly unknown[] };
 type Deployment = Manifest & {
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly image: string }[] };
+    };
+  };
 };
 
-const ofKind = <T extends Manifest>(all: readonly Manifest[], kind: string): readonly T[] =>
-  all.filter((one): one is T => one.kind === kind);
+function ofKind<T extends Manifest>(all: readonly Manifest[], kind: string): readonly T[] {
+  return all.filter((one): one is T => one.kind === kind);
+}
 
-/** Rules of the roles that bindings of this kind give the operator; a RoleBinding counts in the operator's namespace alone. */
-const rulesBoundBy = (all: readonly Manifest[], kind: 'ClusterRoleBinding' | 'RoleBinding', namespace: string): readonly unknown[] => {
+/**
+ * Rules of the roles that bindings of this kind give the operator; a RoleBinding counts in the
+ * operator's namespace alone.
+ */
+function rulesBoundBy(
+  all: readonly Manifest[],
+  kind: 'ClusterRoleBinding' | 'RoleBinding',
+  namespace: string,
+): readonly unknown[] {
   const bindings = ofKind<Binding>(all, kind).filter(
-    binding => isOperators(binding) && (kind === 'ClusterRoleBinding' || binding.metadata.namespace === namespace),
+    binding =>
+      isOperators(binding) &&
+      (kind === 'ClusterRoleBinding' || binding.metadata.namespace === namespace),
   );
   return bindings.flatMap(({ roleRef }) => {
     const role = ofKind<Role>(all, roleRef.kind).find(
-      ({ metadata }) => metadata.name === roleRef.name && (roleRef.kind === 'ClusterRole' || metadata.namespace === namespace),
+      ({ metadata }) =>
+        metadata.name === roleRef.name &&
+        (roleRef.kind === 'ClusterRole' || metadata.namespace === namespace),
     );
-    if (role === undefined) throw new Error(`a ${kind} names the ${roleRef.kind} ${roleRef.name}, which is not there`);
+    if (role === undefined)
+      throw new Error(`a ${kind} names the ${roleRef.kind} ${roleRef.name}, which is not there`);
     return role.rules;
   });
-};
+}
 
 /** Webhooks that must not stand in the way of the operator's own writes. */
 const conditions = new Set(['not-by-the-operator', 'plan-is-new-or-its-expressions-changed']);
 
 /**
- * OLM knows no match conditions. What is left out for that is asked elsewhere too: rights by the admission policies, expressions of plans by their condition Valid.
+ * OLM knows no match conditions. What is left out for that is asked elsewhere too: rights by the
+ * admission policies, expressions of plans by their condition Valid.
  */
-const isForOlm = ({ matchConditions }: WebhookEntry): boolean => !matchConditions.some(({ name }) => conditions.has(name));
+function isForOlm({ matchConditions }: WebhookEntry): boolean {
+  return !matchConditions.some(({ name }) => conditions.has(name));
+}
 
-const webhookDefinitions = (): readonly object[] =>
-  webhooks()
+function webhookDefinitions(): readonly object[] {
+  return webhooks()
     .filter(isForOlm)
-    .map(({ name, path, rules, failurePolicy, matchPolicy, sideEffects, timeoutSeconds, admissionReviewVersions }) => ({
-      type: 'ValidatingAdmissionWebhook',
-      generateName: name,
-      webhookPath: path,
-      deploymentName: manifest.name,
-      containerPort: 443,
-      targetPort: 9443,
-      rules,
-      failurePolicy,
-      matchPolicy,
-      sideEffects,
-      timeoutSeconds,
-      admissionReviewVersions,
-    }));
+    .map(
+      ({
+        name,
+        path,
+        rules,
+        failurePolicy,
+        matchPolicy,
+        sideEffects,
+        timeoutSeconds,
+        admissionReviewVersions,
+      }) => ({
+        type: 'ValidatingAdmissionWebhook',
+        generateName: name,
+        webhookPath: path,
+        deploymentName: manifest.name,
+        containerPort: 443,
+        targetPort: 9443,
+        rules,
+        failurePolicy,
+        matchPolicy,
+        sideEffects,
+        timeoutSeconds,
+        admissionReviewVersions,
+      }),
+    );
+}
 
 const drydock = 'drydock.dev/v1alpha1';
 
@@ -72,13 +104,20 @@ const examples = [
     apiVersion: drydock,
     kind: 'MaintenanceWindow',
     metadata: { name: 'nights' },
-    spec: { timeZone: 'Europe/Berlin', openings: [{ weekdays: ['Mon', 'Tue', 'Wed', 'Thu'], start: '22:00', duration: '6h' }] },
+    spec: {
+      timeZone: 'Europe/Berlin',
+      openings: [{ weekdays: ['Mon', 'Tue', 'Wed', 'Thu'], start: '22:00', duration: '6h' }],
+    },
   },
   {
     apiVersion: drydock,
     kind: 'MaintenancePlan',
     metadata: { name: 'drain-pool' },
-    spec: { nodeSelector: { matchLabels: { pool: 'general' } }, concurrency: { maxInFlight: 1 }, work: { none: {} } },
+    spec: {
+      nodeSelector: { matchLabels: { pool: 'general' } },
+      concurrency: { maxInFlight: 1 },
+      work: { none: {} },
+    },
   },
   {
     apiVersion: drydock,
@@ -86,7 +125,12 @@ const examples = [
     metadata: { name: 'drain-pool' },
     spec: { planName: 'drain-pool', runID: '1', revision: 'as-in-status-run' },
   },
-  { apiVersion: drydock, kind: 'MachineEventSource', metadata: { name: 'cloud' }, spec: { aws: {} } },
+  {
+    apiVersion: drydock,
+    kind: 'MachineEventSource',
+    metadata: { name: 'cloud' },
+    spec: { aws: {} },
+  },
   {
     apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
     kind: 'NodeMaintenance',
@@ -116,37 +160,47 @@ const features = {
   csi: 'false',
 };
 
-const annotations = (image: string, namespace: string): Readonly<Record<string, string>> => ({
-  'alm-examples': JSON.stringify(examples, undefined, 2),
-  capabilities: 'Full Lifecycle',
-  categories: 'OpenShift Optional',
-  containerImage: image,
-  createdAt: commit.time().toString(),
-  description: manifest.description,
-  'operatorframework.io/suggested-namespace': namespace,
-  'operators.operatorframework.io/internal-objects': JSON.stringify(internalKinds),
-  support: 'Drydock',
-  ...Object.fromEntries(Object.entries(features).map(([name, value]) => [`features.operators.openshift.io/${name}`, value])),
-});
+function annotations(image: string, namespace: string): Readonly<Record<string, string>> {
+  return {
+    'alm-examples': JSON.stringify(examples, undefined, 2),
+    capabilities: 'Full Lifecycle',
+    categories: 'OpenShift Optional',
+    containerImage: image,
+    createdAt: commit.time().toString(),
+    description: manifest.description,
+    'operatorframework.io/suggested-namespace': namespace,
+    'operators.operatorframework.io/internal-objects': JSON.stringify(internalKinds),
+    support: 'Drydock',
+    ...Object.fromEntries(
+      Object.entries(features).map(([name, value]) => [
+        `features.operators.openshift.io/${name}`,
+        value,
+      ]),
+    ),
+  };
+}
 
 /** Name of the file with the objects that are applied before the bundle is installed. */
-export const prerequisitesFile = (generation: OlmVersion): string =>
-  `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
+export function prerequisitesFile(generation: OlmVersion): string {
+  return `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
+}
 
-const about = (
-  generation: OlmVersion,
-): string => `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
+function about(generation: OlmVersion): string {
+  return `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
 cordoned, tainted and drained as fast as its disruption budgets allow. Delete it, and the node is as it was.
 
 **Before you install it** apply the objects that a bundle cannot contain: namespaces with the bindings in them, admission policies${generation === 'olm-1' ? ', the webhook' : ''}, the NetworkPolicy and the quota for critical pods.
 
     kubectl apply --server-side -f ${releases}/v${manifest.version}/${prerequisitesFile(generation)}
 `;
+}
 
-const icon = (): object => ({
-  base64data: readFileSync(`${root}packages/dashboard/assets/icon.svg`).toString('base64'),
-  mediatype: 'image/svg+xml',
-});
+function icon(): object {
+  return {
+    base64data: readFileSync(`${root}packages/dashboard/assets/icon.svg`).toString('base64'),
+    mediatype: 'image/svg+xml',
+  };
+}
 
 /** Of the image. */
 const platforms = {
@@ -156,18 +210,27 @@ const platforms = {
 };
 
 /**
- * In a group of all namespaces OLM would make the operator's permissions in its own namespace count in all of them: leases and certificates of everybody. Nodes
- * have no namespace anyway. OLM 1 installs nothing else than for all namespaces: there these permissions are a Role in the bundle.
+ * In a group of all namespaces OLM would make the operator's permissions in its own namespace count
+ * in all of them: leases and certificates of everybody. Nodes have no namespace anyway. OLM 1
+ * installs nothing else than for all namespaces: there these permissions are a Role in the bundle.
  */
-const modeOf: Readonly<Record<OlmVersion, string>> = { olm: 'OwnNamespace', 'olm-1': 'AllNamespaces' };
+const modeOf: Readonly<Record<OlmVersion, string>> = {
+  olm: 'OwnNamespace',
+  'olm-1': 'AllNamespaces',
+};
 
 const modes = ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'];
 
 /** The CSV of these objects, which are in the namespace that is suggested for it. */
-export const clusterServiceVersion = (all: readonly Manifest[], namespace: string, generation: OlmVersion): Manifest => {
+export function clusterServiceVersion(
+  all: readonly Manifest[],
+  namespace: string,
+  generation: OlmVersion,
+): Manifest {
   const [deployment] = ofKind<Deployment>(all, 'Deployment');
   const image = deployment?.spec.template.spec.containers[0]?.image;
-  if (deployment === undefined || image === undefined) throw new Error('the manifests have no Deployment with an image');
+  if (deployment === undefined || image === undefined)
+    throw new Error('the manifests have no Deployment with an image');
   const serviceAccountName = manifest.name;
   const permissions = (kind: 'ClusterRoleBinding' | 'RoleBinding'): readonly object[] => [
     { serviceAccountName, rules: rulesBoundBy(all, kind, namespace) },
@@ -175,7 +238,11 @@ export const clusterServiceVersion = (all: readonly Manifest[], namespace: strin
   return {
     apiVersion: 'operators.coreos.com/v1alpha1',
     kind: 'ClusterServiceVersion',
-    metadata: { name: csvName, labels: platforms, annotations: annotations(image, namespace) } as Manifest['metadata'],
+    metadata: {
+      name: csvName,
+      labels: platforms,
+      annotations: annotations(image, namespace),
+    } as Manifest['metadata'],
     spec: {
       displayName: 'Drydock',
       description: about(generation),
@@ -196,11 +263,15 @@ export const clusterServiceVersion = (all: readonly Manifest[], namespace: strin
           clusterPermissions: permissions('ClusterRoleBinding'),
           ...(generation === 'olm' && { permissions: permissions('RoleBinding') }),
           deployments: [
-            { name: manifest.name, label: (deployment.metadata as { readonly labels?: object }).labels, spec: deployment.spec },
+            {
+              name: manifest.name,
+              label: (deployment.metadata as { readonly labels?: object }).labels,
+              spec: deployment.spec,
+            },
           ],
         },
       },
       ...(generation === 'olm' && { webhookdefinitions: webhookDefinitions() }),
     },
   };
-};
+}

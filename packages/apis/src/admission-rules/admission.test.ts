@@ -6,9 +6,14 @@ import { admissionKinds, webhookConfiguration, webhooks } from './admission.ts';
 describe('the webhooks', () => {
   test('are one for each served kind, and know it by the same name, kind and path', () => {
     const adapters = served({ leaseNamespace: 'a', operatorNamespace: 'b' });
-    const known = admissionKinds().map(({ name, kind, collections: [path] }) => ({ name, kind, path }));
+    const known = admissionKinds().map(({ name, kind, collections: [path] }) => ({
+      name,
+      kind,
+      path,
+    }));
     const own = adapters.map(({ name, kind, path }) => ({ name, kind, path }));
-    const byName = (one: { readonly name: string }, other: { readonly name: string }): number => (one.name < other.name ? -1 : 1);
+    const byName = (one: { readonly name: string }, other: { readonly name: string }): number =>
+      one.name < other.name ? -1 : 1;
     assert.deepEqual(known.toSorted(byName), own.toSorted(byName));
   });
 
@@ -53,11 +58,18 @@ describe('the webhooks', () => {
 
   test('make a configuration, in which each has the address of its path', () => {
     const made = webhookConfiguration(path => ({ url: `https://localhost${path}` }), 'other');
-    const entries = made['webhooks'] as readonly { readonly name: string; readonly clientConfig: unknown; readonly path?: string }[];
+    const entries = made['webhooks'] as readonly {
+      readonly name: string;
+      readonly clientConfig: unknown;
+      readonly path?: string;
+    }[];
     assert.deepEqual(made['metadata'], { name: 'other' });
     assert.deepEqual(
       entries.map(({ name, clientConfig }) => ({ name, clientConfig })),
-      webhooks().map(({ name, path }) => ({ name, clientConfig: { url: `https://localhost${path}` } })),
+      webhooks().map(({ name, path }) => ({
+        name,
+        clientConfig: { url: `https://localhost${path}` },
+      })),
     );
     assert.ok(entries.every(entry => !('path' in entry)));
   });

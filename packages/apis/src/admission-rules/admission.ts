@@ -83,9 +83,11 @@ export type AdmissionKind = WebhookKind & {
 
 const seedTexts: NodeTexts = {
   missing: nodeName => `invalid nodeName, no node with name ${nodeName} found`,
-  unreadable: cause => `could not get node for validating spec.NodeName, please try again: could not get node: ${cause}`,
+  unreadable: cause =>
+    `could not get node for validating spec.NodeName, please try again: could not get node: ${cause}`,
   taken: nodeName => `invalid nodeName, a NodeMaintenance for node ${nodeName} already exists`,
-  unlistable: cause => `could not list NodeMaintenances for validating spec.NodeName, please try again: ${cause}`,
+  unlistable: cause =>
+    `could not list NodeMaintenances for validating spec.NodeName, please try again: ${cause}`,
   moved: "updating spec.NodeName isn't allowed",
 };
 
@@ -94,7 +96,8 @@ const medik8sQuorum: QuorumTexts = {
   guard: 'any',
   labels: ['node-role.kubernetes.io/master', 'node-role.kubernetes.io/control-plane'],
   denied: quorumMessage,
-  nodeUnreadable: cause => `could not get node for master/control-plane quorum validation, please try again: ${cause}`,
+  nodeUnreadable: cause =>
+    `could not get node for master/control-plane quorum validation, please try again: ${cause}`,
   guardUnreadable: cause => cause,
 };
 
@@ -102,18 +105,23 @@ const kubevirtQuorum: QuorumTexts = {
   counted: 'on OpenShift',
   guard: 'named',
   labels: ['node-role.kubernetes.io/master'],
-  denied: () => 'can not put master node into maintenance at this moment, it would violate the master quorum',
-  nodeUnreadable: cause => `could not get node for master quorum validation, please try again: ${cause}`,
-  guardUnreadable: cause => `could not get etcd-quorum-guard PDB for master quorum validation, please try again: ${cause}`,
+  denied: () =>
+    'can not put master node into maintenance at this moment, it would violate the master quorum',
+  nodeUnreadable: cause =>
+    `could not get node for master quorum validation, please try again: ${cause}`,
+  guardUnreadable: cause =>
+    `could not get etcd-quorum-guard PDB for master quorum validation, please try again: ${cause}`,
 };
 
-const textAt = (object: JsonObject, part: string, field: string): string => {
+function textAt(object: JsonObject, part: string, field: string): string {
   const inner = object[part];
   const value = isObject(inner) ? inner[field] : undefined;
   return typeof value === 'string' ? value : '';
-};
+}
 
-const specNode = (object: JsonObject): string => textAt(object, 'spec', 'nodeName');
+function specNode(object: JsonObject): string {
+  return textAt(object, 'spec', 'nodeName');
+}
 
 const nodeMaintenance = {
   kind: 'NodeMaintenance',
@@ -155,7 +163,10 @@ const kinds: readonly AdmissionKind[] = [
     paths: ['/validate-kubevirt-io-nodemaintenance'],
     group: 'kubevirt.io',
     versions: ['v1alpha1', 'v1alpha3'],
-    collections: ['/apis/kubevirt.io/v1alpha1/nodemaintenances', '/apis/kubevirt.io/v1alpha3/nodemaintenances'],
+    collections: [
+      '/apis/kubevirt.io/v1alpha1/nodemaintenances',
+      '/apis/kubevirt.io/v1alpha3/nodemaintenances',
+    ],
     // v1alpha3 has no spec.nodeName: there the object is named after its node.
     nodeNameOf: object => specNode(object) || textAt(object, 'metadata', 'name'),
     quorum: medik8sQuorum,
@@ -170,13 +181,17 @@ const kinds: readonly AdmissionKind[] = [
     resource: 'maintenances',
     collections: [maintenancesPath],
     nodeNameOf: specNode,
-    wants: object => textAt(object, 'spec', 'stage') !== 'Announce' && textAt(object, 'status', 'failure') !== 'GivenBack',
+    wants: object =>
+      textAt(object, 'spec', 'stage') !== 'Announce' &&
+      textAt(object, 'status', 'failure') !== 'GivenBack',
     quorum: { ...medik8sQuorum, counted: 'everywhere' },
   },
 ];
 
 /** Returns every kind of maintenances of nodes. */
-export const admissionKinds = (): readonly AdmissionKind[] => kinds;
+export function admissionKinds(): readonly AdmissionKind[] {
+  return kinds;
+}
 
 /** Kinds for which only the rights of the user are checked. */
 const consentKinds: readonly WebhookKind[] = [
@@ -215,11 +230,17 @@ const planKind: WebhookKind = {
 };
 
 /** Returns every kind for which the webhook is called. */
-export const webhookKinds = (): readonly WebhookKind[] => [...kinds, ...consentKinds, planKind];
+export function webhookKinds(): readonly WebhookKind[] {
+  return [...kinds, ...consentKinds, planKind];
+}
 
-export const isPlanKind = ({ name }: WebhookKind): boolean => name === planKind.name;
+export function isPlanKind({ name }: WebhookKind): boolean {
+  return name === planKind.name;
+}
 
-export const isAdmissionKind = (kind: WebhookKind): kind is AdmissionKind => 'wants' in kind;
+export function isAdmissionKind(kind: WebhookKind): kind is AdmissionKind {
+  return 'wants' in kind;
+}
 
 /**
  * An entry of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1), without the
@@ -247,8 +268,9 @@ export type WebhookEntry = {
 const specChanged =
   "request.operation != 'UPDATE' || has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)";
 
-const waives = (object: string): string =>
-  `has(${object}.metadata.annotations) && '${allowQuorumLossAnnotation}' in ${object}.metadata.annotations && ${object}.metadata.annotations['${allowQuorumLossAnnotation}'] == 'true'`;
+function waives(object: string): string {
+  return `has(${object}.metadata.annotations) && '${allowQuorumLossAnnotation}' in ${object}.metadata.annotations && ${object}.metadata.annotations['${allowQuorumLossAnnotation}'] == 'true'`;
+}
 
 /**
  * Condition that lets writes of finalizers, labels and other annotations pass without the webhook.
@@ -263,30 +285,48 @@ const ofNodes = {
  * webhook is called only for writes that may need a right of their own, and never for the
  * operator's.
  */
-const ofMachines = (asksForMore: string): WebhookEntry['matchConditions'] => [
-  { name: 'not-by-the-operator', expression: "request.userInfo.username != 'system:serviceaccount:drydock-system:drydock'" },
-  { name: 'spec-is-new-or-changed-and-asks-for-more', expression: `(${specChanged}) && has(object.spec) && (${asksForMore})` },
-];
+function ofMachines(asksForMore: string): WebhookEntry['matchConditions'] {
+  return [
+    {
+      name: 'not-by-the-operator',
+      expression: "request.userInfo.username != 'system:serviceaccount:drydock-system:drydock'",
+    },
+    {
+      name: 'spec-is-new-or-changed-and-asks-for-more',
+      expression: `(${specChanged}) && has(object.spec) && (${asksForMore})`,
+    },
+  ];
+}
 
 const drains = 'has(object.spec.drain)';
-const isUrgent = "has(object.spec.events) && object.spec.events.exists(event, event.kind == 'preemption' || event.kind == 'termination')";
+const isUrgent =
+  "has(object.spec.events) && object.spec.events.exists(event, event.kind == 'preemption' || event.kind == 'termination')";
 
 /**
  * Parts of a plan that have expressions, or that need a right: to pause, limit or end a plan does
  * not need the webhook.
  */
-const partsOfPlan = ['due', 'done', 'order.?expression', 'work', 'gates', 'rollback', 'undo', 'template'];
+const partsOfPlan = [
+  'due',
+  'done',
+  'order.?expression',
+  'work',
+  'gates',
+  'rollback',
+  'undo',
+  'template',
+];
 
 const ofPlans = {
   name: 'plan-is-new-or-its-expressions-changed',
   expression: `request.operation != 'UPDATE' || ${partsOfPlan.map(part => `object.?spec.?${part} != oldObject.?spec.?${part}`).join(' || ')}`,
 };
 
-const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
+function conditionsFor(kind: WebhookKind): WebhookEntry['matchConditions'] {
   if (isAdmissionKind(kind)) return [ofNodes];
   if (isPlanKind(kind)) return [ofPlans];
   return ofMachines(kind.resource === 'machinemaintenances' ? `${drains} || ${isUrgent}` : drains);
-};
+}
 
 /**
  * Seconds for which the API server waits for a response: a create hangs that long if the node of
@@ -295,12 +335,18 @@ const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
 export const webhookTimeoutSeconds = 5;
 
 /** Returns the webhooks, one for each kind: the source of the manifests. */
-export const webhooks = (): readonly WebhookEntry[] =>
-  webhookKinds().map(kind => ({
+export function webhooks(): readonly WebhookEntry[] {
+  return webhookKinds().map(kind => ({
     name: kind.webhook,
     path: kind.paths[0],
     rules: [
-      { apiGroups: [kind.group], apiVersions: kind.versions, operations: ['CREATE', 'UPDATE'], resources: [kind.resource], scope: '*' },
+      {
+        apiGroups: [kind.group],
+        apiVersions: kind.versions,
+        operations: ['CREATE', 'UPDATE'],
+        resources: [kind.resource],
+        scope: '*',
+      },
     ],
     failurePolicy: 'Fail',
     matchPolicy: 'Equivalent',
@@ -309,11 +355,17 @@ export const webhooks = (): readonly WebhookEntry[] =>
     admissionReviewVersions: ['v1', 'v1beta1'],
     matchConditions: conditionsFor(kind),
   }));
+}
 
 /** Address of a webhook for the API server: a Service, or a URL. */
 export type ClientConfig =
   | {
-      readonly service: { readonly name: string; readonly namespace: string; readonly path: string; readonly port: number };
+      readonly service: {
+        readonly name: string;
+        readonly namespace: string;
+        readonly path: string;
+        readonly port: number;
+      };
       readonly caBundle?: string;
     }
   | { readonly url: string; readonly caBundle?: string };
@@ -322,9 +374,18 @@ export type ClientConfig =
  * Returns the ValidatingWebhookConfiguration with all webhooks; `clientConfig` returns the address
  * of each path.
  */
-export const webhookConfiguration = (clientConfig: (path: string) => ClientConfig, name = 'drydock'): JsonObject => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingWebhookConfiguration',
-  metadata: { name },
-  webhooks: webhooks().map(({ path, name, ...entry }) => ({ name, clientConfig: clientConfig(path), ...entry })),
-});
+export function webhookConfiguration(
+  clientConfig: (path: string) => ClientConfig,
+  name = 'drydock',
+): JsonObject {
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name },
+    webhooks: webhooks().map(({ path, name, ...entry }) => ({
+      name,
+      clientConfig: clientConfig(path),
+      ...entry,
+    })),
+  };
+}

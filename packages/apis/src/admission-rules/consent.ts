@@ -12,7 +12,12 @@ import { allowQuorumLossAnnotation } from '@drydock/core/quorum';
  */
 
 /** Verbs, as in RBAC. */
-export type Right = 'waive-quorum' | 'release-during-work' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent';
+export type Right =
+  | 'waive-quorum'
+  | 'release-during-work'
+  | 'delete-pods'
+  | 'shut-down-vms'
+  | 'declare-urgent';
 
 type Consent = {
   readonly right: Right;
@@ -60,15 +65,21 @@ const freeFields: Readonly<Record<string, readonly string[]>> = {
  * Reports whether a field of the spec of a resource may be changed without the rights for the
  * object's contents.
  */
-export const isFreeField = (resource: string, field: string): boolean => freeFields[resource]?.includes(field) === true;
+export function isFreeField(resource: string, field: string): boolean {
+  return freeFields[resource]?.includes(field) === true;
+}
 
-const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
-  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  return path.reduce<Json | undefined>(
+    (inner, key) => (isObject(inner) ? inner[key] : undefined),
+    value,
+  );
+}
 
-const listAt = (object: JsonObject, ...path: readonly string[]): readonly Json[] => {
+function listAt(object: JsonObject, ...path: readonly string[]): readonly Json[] {
   const list = at(object, ...path);
   return Array.isArray(list) ? (list as readonly Json[]) : [];
-};
+}
 
 const urgentKinds: readonly Json[] = ['preemption', 'termination'];
 
@@ -78,7 +89,12 @@ const drains = ['maintenances', 'machinemaintenances', 'machineeventsources'];
  * Place of the drain in an object, also in CEL. That of a plan is the drain of the Maintenances
  * that it creates.
  */
-type DrainPlace = { readonly path: readonly string[]; readonly cel: string; readonly of: readonly string[]; readonly name?: string };
+type DrainPlace = {
+  readonly path: readonly string[];
+  readonly cel: string;
+  readonly of: readonly string[];
+  readonly name?: string;
+};
 
 const drainPlaces: readonly DrainPlace[] = [
   { path: ['spec', 'drain'], cel: 'VAR.?spec.?drain', of: drains },
@@ -90,31 +106,36 @@ const drainPlaces: readonly DrainPlace[] = [
   },
 ];
 
-const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
-  {
-    right: 'delete-pods',
-    says: 'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
-    of,
-    ...(name !== undefined && { name }),
-    isSaidBy: object =>
-      at(object, ...path, 'disableEviction') === true || listAt(object, ...path, 'ladder').some(rung => at(rung, 'action') === 'Delete'),
-    cel: `${cel}.?disableEviction.orValue(false) || ${cel}.?ladder.orValue([]).exists(rung, rung.action == 'Delete')`,
-  },
-  {
-    right: 'shut-down-vms',
-    says: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
-    of,
-    ...(name !== undefined && { name }),
-    isSaidBy: object => at(object, ...path, 'virtualMachines', 'notMigratable') === 'ShutDown',
-    cel: `${cel}.?virtualMachines.?notMigratable.orValue('') == 'ShutDown'`,
-  },
-];
+function ofDrain({ path, cel, of, name }: DrainPlace): readonly Consent[] {
+  return [
+    {
+      right: 'delete-pods',
+      says: 'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
+      of,
+      ...(name !== undefined && { name }),
+      isSaidBy: object =>
+        at(object, ...path, 'disableEviction') === true ||
+        listAt(object, ...path, 'ladder').some(rung => at(rung, 'action') === 'Delete'),
+      cel: `${cel}.?disableEviction.orValue(false) || ${cel}.?ladder.orValue([]).exists(rung, rung.action == 'Delete')`,
+    },
+    {
+      right: 'shut-down-vms',
+      says: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
+      of,
+      ...(name !== undefined && { name }),
+      isSaidBy: object => at(object, ...path, 'virtualMachines', 'notMigratable') === 'ShutDown',
+      cel: `${cel}.?virtualMachines.?notMigratable.orValue('') == 'ShutDown'`,
+    },
+  ];
+}
 
 /** Returns the condition on an annotation with the value "true". */
-const annotation = (name: string): Pick<Consent, 'isSaidBy' | 'cel'> => ({
-  isSaidBy: object => at(object, 'metadata', 'annotations', name) === 'true',
-  cel: `VAR.metadata.?annotations['${name}'].orValue('') == 'true'`,
-});
+function annotation(name: string): Pick<Consent, 'isSaidBy' | 'cel'> {
+  return {
+    isSaidBy: object => at(object, 'metadata', 'annotations', name) === 'true',
+    cel: `VAR.metadata.?annotations['${name}'].orValue('') == 'true'`,
+  };
+}
 
 const consents: readonly Consent[] = [
   {
@@ -134,24 +155,37 @@ const consents: readonly Consent[] = [
     right: 'declare-urgent',
     says: 'declares that its machine will be gone within minutes (events of kind preemption or termination), which bypasses approval, windows and limits',
     of: ['machinemaintenances'],
-    isSaidBy: object => listAt(object, 'spec', 'events').some(event => urgentKinds.includes(at(event, 'kind') ?? null)),
+    isSaidBy: object =>
+      listAt(object, 'spec', 'events').some(event =>
+        urgentKinds.includes(at(event, 'kind') ?? null),
+      ),
     cel: `VAR.?spec.?events.orValue([]).exists(event, event.kind in ['preemption', 'termination'])`,
   },
 ];
 
-const agreedPart = (resource: string, { spec }: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(isObject(spec) ? spec : {}).filter(([field]) => !isFreeField(resource, field)));
+function agreedPart(resource: string, { spec }: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(isObject(spec) ? spec : {}).filter(([field]) => !isFreeField(resource, field)),
+  );
+}
 
-const namesIn = (object: JsonObject): ReadonlySet<Json | undefined> =>
-  new Set(listAt(object, 'spec', 'skipNodes').map(one => at(one, 'name')));
+function namesIn(object: JsonObject): ReadonlySet<Json | undefined> {
+  return new Set(listAt(object, 'spec', 'skipNodes').map(one => at(one, 'name')));
+}
 
 /**
  * Reports whether the plan still skips all these nodes: more skipped nodes do no harm, fewer may.
  */
-const skipsAsMany = (object: JsonObject, before: JsonObject): boolean => namesIn(before).isSubsetOf(namesIn(object));
+function skipsAsMany(object: JsonObject, before: JsonObject): boolean {
+  return namesIn(before).isSubsetOf(namesIn(object));
+}
 
-const isAgreedTo = (resource: string, object: JsonObject, before: JsonObject): boolean =>
-  sameJson(agreedPart(resource, before), agreedPart(resource, object)) && skipsAsMany(object, before);
+function isAgreedTo(resource: string, object: JsonObject, before: JsonObject): boolean {
+  return (
+    sameJson(agreedPart(resource, before), agreedPart(resource, object)) &&
+    skipsAsMany(object, before)
+  );
+}
 
 /** A resource for which a right is checked. */
 type Resource = { readonly group: string; readonly resource: string };
@@ -160,17 +194,24 @@ type Resource = { readonly group: string; readonly resource: string };
  * Returns the rights that this write needs beside the right to make it: the previous contents, as a
  * whole, were checked earlier.
  */
-export const rightsFor = (resource: string, object: JsonObject, before: JsonObject | undefined): readonly Right[] =>
-  consents.flatMap(({ right, of, isSaidBy }) => {
+export function rightsFor(
+  resource: string,
+  object: JsonObject,
+  before: JsonObject | undefined,
+): readonly Right[] {
+  return consents.flatMap(({ right, of, isSaidBy }) => {
     if (!of.includes(resource) || !isSaidBy(object)) return [];
-    return before !== undefined && isSaidBy(before) && isAgreedTo(resource, object, before) ? [] : [right];
+    return before !== undefined && isSaidBy(before) && isAgreedTo(resource, object, before)
+      ? []
+      : [right];
   });
+}
 
 /** Returns the text for a user without the right. */
-export const withoutRight = (right: Right, { group, resource }: Resource): string => {
+export function withoutRight(right: Right, { group, resource }: Resource): string {
   const says = consents.find(one => one.right === right)?.says ?? '';
   return `this object ${says}: that, and a change of what it applies to, needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
-};
+}
 
 const groups: Readonly<Record<string, readonly string[]>> = {
   'drydock.dev': ['maintenances', 'machineeventsources', 'maintenanceplans'],
@@ -186,39 +227,54 @@ const groups: Readonly<Record<string, readonly string[]>> = {
  * would differ from the cluster, and be a conflict for every client except the first one that
  * applied it.
  */
-const written = (of: readonly string[]): JsonObject => ({
-  matchPolicy: 'Equivalent',
-  namespaceSelector: {},
-  objectSelector: {},
-  resourceRules: Object.entries(groups)
-    .map(([group, all]) => ({ group, resources: all.filter(resource => of.includes(resource)) }))
-    .filter(({ resources }) => resources.length > 0)
-    .map(({ group, resources }) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
-});
+function written(of: readonly string[]): JsonObject {
+  return {
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    resourceRules: Object.entries(groups)
+      .map(([group, all]) => ({ group, resources: all.filter(resource => of.includes(resource)) }))
+      .filter(({ resources }) => resources.length > 0)
+      .map(({ group, resources }) => ({
+        apiGroups: [group],
+        apiVersions: ['*'],
+        operations: ['CREATE', 'UPDATE'],
+        resources,
+        scope: '*',
+      })),
+  };
+}
 
 /**
  * Returns the covered parts of an object, in CEL: every field of the spec except the free ones,
  * including fields that the kind gets later.
  */
-const agreedVariables = (of: readonly string[]): readonly JsonObject[] => [
-  { name: 'spec', expression: 'dyn(object).?spec.orValue({})' },
-  { name: 'specBefore', expression: "request.operation == 'UPDATE' ? dyn(oldObject).?spec.orValue({}) : {}" },
-  { name: 'free', expression: `${celMap(of)}[request.resource.resource]` },
-];
+function agreedVariables(of: readonly string[]): readonly JsonObject[] {
+  return [
+    { name: 'spec', expression: 'dyn(object).?spec.orValue({})' },
+    {
+      name: 'specBefore',
+      expression: "request.operation == 'UPDATE' ? dyn(oldObject).?spec.orValue({}) : {}",
+    },
+    { name: 'free', expression: `${celMap(of)}[request.resource.resource]` },
+  ];
+}
 
-const celMap = (of: readonly string[]): string =>
-  `{${of.map(resource => `'${resource}': [${(freeFields[resource] ?? []).map(field => `'${field}'`).join(', ')}]`).join(', ')}}`;
+function celMap(of: readonly string[]): string {
+  return `{${of.map(resource => `'${resource}': [${(freeFields[resource] ?? []).map(field => `'${field}'`).join(', ')}]`).join(', ')}}`;
+}
 
-const unchanged = (of: readonly string[]): string => {
+function unchanged(of: readonly string[]): string {
   const same =
     'variables.spec.all(field, field in variables.free || field in variables.specBefore && variables.spec[field] == variables.specBefore[field])';
-  const none = 'variables.specBefore.all(field, field in variables.free || field in variables.spec)';
+  const none =
+    'variables.specBefore.all(field, field in variables.free || field in variables.spec)';
   const skips =
     'variables.specBefore.?skipNodes.orValue([]).all(node, variables.spec.?skipNodes.orValue([]).exists(other, other.name == node.name))';
   return [same, none, ...(of.includes('maintenanceplans') ? [skips] : [])].join(' && ');
-};
+}
 
-const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly JsonObject[] => {
+function policyFor({ right, name: suffix, of, says, cel }: Consent): readonly JsonObject[] {
   const name = ['drydock', right, suffix].filter(Boolean).join('-');
   const mayAsk =
     "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(has(request.namespace) ? request.namespace : '')";
@@ -233,7 +289,10 @@ const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly Js
         matchConstraints: written(of),
         variables: [
           { name: 'said', expression: cel.replaceAll('VAR', 'object') },
-          { name: 'saidBefore', expression: `request.operation == 'UPDATE' && (${cel.replaceAll('VAR', 'oldObject')})` },
+          {
+            name: 'saidBefore',
+            expression: `request.operation == 'UPDATE' && (${cel.replaceAll('VAR', 'oldObject')})`,
+          },
           ...agreedVariables(of),
         ],
         validations: [
@@ -252,7 +311,9 @@ const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly Js
       spec: { policyName: name, validationActions: ['Deny'] },
     },
   ];
-};
+}
 
 /** Returns the policies that enforce the rights, each with its binding. */
-export const consentPolicies = (): readonly JsonObject[] => consents.flatMap(policyFor);
+export function consentPolicies(): readonly JsonObject[] {
+  return consents.flatMap(policyFor);
+}

@@ -1,9 +1,19 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import type { AnnouncedTarget, EventResponse, EventSource, MachineAdapter, MachineEvent } from '@drydock/core/machine';
+import type {
+  AnnouncedTarget,
+  EventResponse,
+  EventSource,
+  MachineAdapter,
+  MachineEvent,
+} from '@drydock/core/machine';
 import { defaultStrategy, machineMaintenanceApi } from '@drydock/core/machine';
 import { drainPolicy } from '../maintenance/maintenance.ts';
 import { maintenanceWindowStatus, readMaintenanceWindow } from '../maintenance-window.ts';
-import { machineEventSourceStatus, readMachineEventSource, readNodeNotice } from './machine-event-source.ts';
+import {
+  machineEventSourceStatus,
+  readMachineEventSource,
+  readNodeNotice,
+} from './machine-event-source.ts';
 import { eventJson } from './machine-events.ts';
 import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
 
@@ -11,31 +21,43 @@ import { machineMaintenanceStatus, readMachineMaintenance } from './machine-main
  * Returns the spec with the events. The seed's two fields repeat the first event, for clients that
  * read those.
  */
-const eventsSpec = (events: readonly MachineEvent[]): JsonObject => {
+function eventsSpec(events: readonly MachineEvent[]): JsonObject {
   const [first] = events;
   return {
     events: events.map(eventJson),
     ...(first && { eventcode: first.code ?? first.kind, eventid: first.id }),
   };
-};
+}
 
 /** Returns the response of a source to these events: of several, the one for the strongest. */
-const responseTo = (events: readonly MachineEvent[], { responses }: EventSource): Omit<EventResponse, 'kinds'> => {
+function responseTo(
+  events: readonly MachineEvent[],
+  { responses }: EventSource,
+): Omit<EventResponse, 'kinds'> {
   const leading = defaultStrategy(events);
   const byWeight = events.toSorted(
-    (one, other) => Number(defaultStrategy([other]) === leading) - Number(defaultStrategy([one]) === leading),
+    (one, other) =>
+      Number(defaultStrategy([other]) === leading) - Number(defaultStrategy([one]) === leading),
   );
   for (const { kind } of byWeight) {
     const response = responses.find(({ kinds }) => kinds.includes(kind));
     if (response !== undefined) return response;
   }
   return {};
-};
+}
 
-const refOf = ({ name, machine }: AnnouncedTarget): JsonObject =>
-  machine === undefined ? { kind: 'Node', name } : { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name };
+function refOf({ name, machine }: AnnouncedTarget): JsonObject {
+  return machine === undefined
+    ? { kind: 'Node', name }
+    : { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name };
+}
 
-const newMaintenance: MachineAdapter['newMaintenance'] = (target, { namespace, name }, events, source) => {
+const newMaintenance: MachineAdapter['newMaintenance'] = (
+  target,
+  { namespace, name },
+  events,
+  source,
+) => {
   const { strategy, approval } = source ? responseTo(events, source) : {};
   return {
     apiVersion: machineMaintenanceApi,

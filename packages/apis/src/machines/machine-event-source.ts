@@ -1,9 +1,19 @@
 import { isObject, type JsonObject, timeText } from '@drydock/apimachinery';
 import type { MachineEvent } from '@drydock/core/machine';
-import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '@drydock/core/machine';
+import {
+  drainedForAnnotation,
+  type EventSource,
+  type Notice,
+  type ScanResult,
+  type Signal,
+} from '@drydock/core/machine';
 import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { RawMetadata } from '../read.ts';
-import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from '../schema/machine-event-source.ts';
+import type {
+  MachineEventSourceSpec,
+  MachineEventSourceStatus,
+  NodeNoticeSpec,
+} from '../schema/machine-event-source.ts';
 import { eventJson, readEvent } from './machine-events.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
@@ -14,7 +24,7 @@ const defaultInterval = 3600;
 /** Number of names in a status. */
 const maxNames = 20;
 
-const awsOf = ({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> => {
+function awsOf({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> {
   if (aws === undefined) return {};
   const { region, credentialsSecret, endpoint, intervalSeconds = defaultInterval } = aws;
   return {
@@ -25,15 +35,19 @@ const awsOf = ({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> => {
       ...(endpoint !== undefined && { endpoint }),
     },
   };
-};
+}
 
 /** Reads a MachineEventSource; the API server has validated it. */
-export const readMachineEventSource = (raw: unknown): EventSource => {
+export function readMachineEventSource(raw: unknown): EventSource {
   const {
     metadata,
     spec = {},
     status,
-  } = raw as { readonly metadata: RawMetadata; readonly spec?: MachineEventSourceSpec; readonly status?: JsonObject };
+  } = raw as {
+    readonly metadata: RawMetadata;
+    readonly spec?: MachineEventSourceSpec;
+    readonly status?: JsonObject;
+  };
   return {
     key: metadata.name,
     name: metadata.name,
@@ -49,17 +63,32 @@ export const readMachineEventSource = (raw: unknown): EventSource => {
     gates: spec.gates ?? [],
     status: status ?? {},
   };
-};
+}
 
-const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult): readonly SaidCondition[] => {
+function conditions({
+  trouble,
+  unknown,
+  withoutProviderId,
+  nextAt,
+}: ScanResult): readonly SaidCondition[] {
   const strangers = [
     ...unknown.map(id => `${id} is unknown to the cloud`),
     ...withoutProviderId.map(name => `Machine ${name} has no providerID`),
   ];
   return [
     trouble
-      ? { type: 'Ready', status: 'False', reason: trouble.reason, message: trouble.message.slice(0, 4096) }
-      : { type: 'Ready', status: 'True', reason: nextAt === undefined ? 'Followed' : 'Scanned', message: '' },
+      ? {
+          type: 'Ready',
+          status: 'False',
+          reason: trouble.reason,
+          message: trouble.message.slice(0, 4096),
+        }
+      : {
+          type: 'Ready',
+          status: 'True',
+          reason: nextAt === undefined ? 'Followed' : 'Scanned',
+          message: '',
+        },
     strangers.length > 0
       ? {
           type: 'MachinesKnown',
@@ -69,10 +98,10 @@ const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult)
         }
       : { type: 'MachinesKnown', status: 'True', reason: 'AllKnown', message: '' },
   ];
-};
+}
 
 /** Returns the status after a scan. */
-export const machineEventSourceStatus = (source: EventSource, result: ScanResult): JsonObject => {
+export function machineEventSourceStatus(source: EventSource, result: ScanResult): JsonObject {
   const stored = source.status as MachineEventSourceStatus;
   const { at, nextAt, machines, pending, unknown, withoutProviderId, trouble } = result;
   return {
@@ -82,15 +111,19 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
     machines,
     events: pending,
     unknownMachines: unknown.length > 0 ? unknown.slice(0, maxNames) : undefined,
-    withoutProviderID: withoutProviderId.length > 0 ? withoutProviderId.slice(0, maxNames) : undefined,
+    withoutProviderID:
+      withoutProviderId.length > 0 ? withoutProviderId.slice(0, maxNames) : undefined,
     trouble: trouble?.reason,
     conditions: withTransitions(conditions(result), stored.conditions, source.generation, at),
   } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown };
-};
+}
 
 /** Reads a NodeNotice; the API server has validated it. */
-export const readNodeNotice = (raw: unknown): Notice => {
-  const { metadata, spec } = raw as { readonly metadata: RawMetadata; readonly spec: NodeNoticeSpec };
+export function readNodeNotice(raw: unknown): Notice {
+  const { metadata, spec } = raw as {
+    readonly metadata: RawMetadata;
+    readonly spec: NodeNoticeSpec;
+  };
   const { name: key, uid, resourceVersion, annotations } = metadata;
   const drainedFor = annotations?.[drainedForAnnotation] ?? '';
   return {
@@ -103,10 +136,10 @@ export const readNodeNotice = (raw: unknown): Notice => {
     incomplete: spec.trouble !== undefined,
     drainedFor: drainedFor === '' ? [] : drainedFor.split(','),
   };
-};
+}
 
 /** Returns the NodeNotice with these contents. */
-export const nodeNotice = (
+export function nodeNotice(
   nodeName: string,
   said: {
     readonly provider: string;
@@ -115,15 +148,17 @@ export const nodeNotice = (
     readonly trouble?: { readonly reason: string; readonly message: string };
   },
   now: Temporal.Instant,
-): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'NodeNotice',
-  metadata: { name: nodeName },
-  spec: {
-    provider: said.provider,
-    instance: said.instance,
-    observedTime: timeText(now),
-    events: said.events.map(eventJson),
-    ...(said.trouble && { trouble: said.trouble }),
-  },
-});
+): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'NodeNotice',
+    metadata: { name: nodeName },
+    spec: {
+      provider: said.provider,
+      instance: said.instance,
+      observedTime: timeText(now),
+      events: said.events.map(eventJson),
+      ...(said.trouble && { trouble: said.trouble }),
+    },
+  };
+}

@@ -16,22 +16,37 @@ const times = [
 ] as const;
 
 /** Reads an event; the API server has validated it. */
-export const readEvent = (raw: RawMachineEvent): MachineEvent => {
+export function readEvent(raw: RawMachineEvent): MachineEvent {
   const { notBefore: _from, notAfter: _to, deadline: _by, toldTime: _told, ...rest } = raw;
-  const read = times.map(([field, name]) => [name, readTime(raw[field])] as const).filter(([, at]) => at !== undefined);
-  return { ...(rest as Omit<MachineEvent, (typeof times)[number][1]>), ...Object.fromEntries(read) };
-};
+  const read = times
+    .map(([field, name]) => [name, readTime(raw[field])] as const)
+    .filter(([, at]) => at !== undefined);
+  return {
+    ...(rest as Omit<MachineEvent, (typeof times)[number][1]>),
+    ...Object.fromEntries(read),
+  };
+}
 
 /** Returns the event as JSON, always in the same order of keys. */
-export const eventJson = ({ notBefore, notAfter, deadline, toldAt, ...event }: MachineEvent): JsonObject => ({
-  ...event,
-  ...(event.description !== undefined && { description: event.description.slice(0, maxDescriptionLength) }),
-  ...(notBefore && { notBefore: timeText(notBefore) }),
-  ...(notAfter && { notAfter: timeText(notAfter) }),
-  ...(deadline && { deadline: timeText(deadline) }),
-  // With all digits: two reports of the same second have an order as well.
-  ...(toldAt && { toldTime: toldAt.toString() }),
-});
+export function eventJson({
+  notBefore,
+  notAfter,
+  deadline,
+  toldAt,
+  ...event
+}: MachineEvent): JsonObject {
+  return {
+    ...event,
+    ...(event.description !== undefined && {
+      description: event.description.slice(0, maxDescriptionLength),
+    }),
+    ...(notBefore && { notBefore: timeText(notBefore) }),
+    ...(notAfter && { notAfter: timeText(notAfter) }),
+    ...(deadline && { deadline: timeText(deadline) }),
+    // With all digits: two reports of the same second have an order as well.
+    ...(toldAt && { toldTime: toldAt.toString() }),
+  };
+}
 
 const codes: Readonly<Record<string, EventKind>> = {
   'instance-reboot': 'reboot',
@@ -45,7 +60,11 @@ const codes: Readonly<Record<string, EventKind>> = {
  * Returns the event of an object that the replaced operator created: it kept code and id only.
  * Undefined if it kept none.
  */
-export const eventOfSeed = (code: string | undefined, id: string | undefined, instance: string): MachineEvent | undefined => {
+export function eventOfSeed(
+  code: string | undefined,
+  id: string | undefined,
+  instance: string,
+): MachineEvent | undefined {
   const kind = own(codes, code ?? '');
   if (code === undefined || kind === undefined) return undefined;
   return {
@@ -57,4 +76,4 @@ export const eventOfSeed = (code: string | undefined, id: string | undefined, in
     state: 'Scheduled',
     source: 'machine-maintenance-operator',
   };
-};
+}

@@ -6,17 +6,26 @@ import { machineMaintenanceStatus, readMachineMaintenance } from './machine-main
 const events = [{ provider: 'aws', id: 'e1', kind: 'reboot', state: 'Cancelled', source: 'aws' }];
 
 /** Whether it stands for itself, by its events and its annotation. */
-const independent = (spec: object, annotations: Readonly<Record<string, string>> = {}): unknown => {
-  const metadata = { name: 'mm-m1', namespace: 'drydock-system', uid: 'u', resourceVersion: '1', annotations };
+function independent(spec: object, annotations: Readonly<Record<string, string>> = {}): unknown {
+  const metadata = {
+    name: 'mm-m1',
+    namespace: 'drydock-system',
+    uid: 'u',
+    resourceVersion: '1',
+    annotations,
+  };
   const request = readMachineMaintenance({ metadata, spec: { machinelink: 'm1', ...spec } });
   return typeof request === 'string' ? request : request.independent;
-};
+}
 
 test('a request that was made without an event does not depend on those that are added, and one of the replaced operator does on its own', () => {
   assert.equal(independent({}), true);
   assert.equal(independent({ events: [] }), true);
   assert.equal(independent({ events }), false);
-  assert.equal(independent({ eventcode: 'instance-reboot', eventid: 'e1', machineid: 'i-1' }), false);
+  assert.equal(
+    independent({ eventcode: 'instance-reboot', eventid: 'e1', machineid: 'i-1' }),
+    false,
+  );
   assert.equal(independent({ events }, { 'drydock.dev/independent-of-events': 'true' }), true);
   assert.equal(independent({ events }, { 'drydock.dev/independent-of-events': 'false' }), false);
 });

@@ -15,7 +15,10 @@ import {
 import { planAnnotation } from '@drydock/core/plan';
 import { type SaidCondition, withTransitions } from '../conditions.ts';
 import type { RawMetadata } from '../read.ts';
-import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../schema/machine-maintenance.ts';
+import type {
+  MachineMaintenanceSpec,
+  MachineMaintenanceStatus,
+} from '../schema/machine-maintenance.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
 
 /**
@@ -31,9 +34,13 @@ const keepSeconds = 259_200;
 
 const approvedAnnotation = 'drydock.dev/approved';
 
-type Raw = { readonly metadata: RawMetadata; readonly spec?: Partial<MachineMaintenanceSpec>; readonly status?: MachineMaintenanceStatus };
+type Raw = {
+  readonly metadata: RawMetadata;
+  readonly spec?: Partial<MachineMaintenanceSpec>;
+  readonly status?: MachineMaintenanceStatus;
+};
 
-const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
+function historyOf(status: MachineMaintenanceStatus): MachineHistory {
   const startedAt = readTime(status.startTime);
   const completedAt = readTime(status.completionTime);
   const drainedAt = readTime(status.drainedTime);
@@ -52,21 +59,29 @@ const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
     ...(status.nodeName !== undefined && { nodeName: status.nodeName }),
     ...(status.bootID !== undefined && { bootId: status.bootID }),
   };
-};
+}
 
-const eventsOf = ({ events, eventcode, eventid, machineid = '' }: Partial<MachineMaintenanceSpec>): MachineRequest['events'] => {
+function eventsOf({
+  events,
+  eventcode,
+  eventid,
+  machineid = '',
+}: Partial<MachineMaintenanceSpec>): MachineRequest['events'] {
   if (events !== undefined && events.length > 0) return events.map(readEvent);
   const event = eventOfSeed(eventcode, eventid, machineid);
   return event === undefined ? [] : [event];
-};
+}
 
-const timesOf = ({ notBefore, deadline }: Partial<MachineMaintenanceSpec>): Pick<MachineRequest, 'notBefore' | 'deadline'> => {
+function timesOf({
+  notBefore,
+  deadline,
+}: Partial<MachineMaintenanceSpec>): Pick<MachineRequest, 'notBefore' | 'deadline'> {
   const [from, by] = [readTime(notBefore), readTime(deadline)];
   return { ...(from && { notBefore: from }), ...(by && { deadline: by }) };
-};
+}
 
 /** Reads an object of this kind; a string is the reason why it is invalid. */
-export const readMachineMaintenance = (raw: unknown): MachineRequest | string => {
+export function readMachineMaintenance(raw: unknown): MachineRequest | string {
   const { metadata, spec = {}, status = {} } = raw as Raw;
   const { machinelink = '', machineRef: ref } = spec;
   const machineName = ref?.name ?? machinelink;
@@ -105,34 +120,53 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
     ...(nodeName !== undefined && { nodeName }),
     ...(plan !== undefined && { plan }),
   };
-};
+}
 
 const afterDrain: readonly MachinePhase[] = ['Drained', 'Replacing', 'Releasing', 'Succeeded'];
 
-const saidOf = (
+function saidOf(
   { phase, reason, message, warning }: MachineDecision,
   { needsApproval, approved }: MachineRequest,
   drained: boolean,
-): readonly SaidCondition[] => [
-  ...(needsApproval
-    ? [{ type: 'Approved', status: approved ? 'True' : 'False', reason: approved ? 'Approved' : 'NotApproved', message: '' } as const]
-    : []),
-  { type: 'Stalled', status: warning ? 'True' : 'False', reason: warning ? reason : 'NotStalled', message: warning ? message : '' },
-  { type: 'Drained', status: drained ? 'True' : 'False', reason: drained ? 'Drained' : 'NotDrained', message: '' },
-  {
-    type: 'Completed',
-    status: isOver(phase) ? 'True' : 'False',
-    reason: isOver(phase) ? reason : phase,
-    message: isOver(phase) ? message : '',
-  },
-];
+): readonly SaidCondition[] {
+  return [
+    ...(needsApproval
+      ? [
+          {
+            type: 'Approved',
+            status: approved ? 'True' : 'False',
+            reason: approved ? 'Approved' : 'NotApproved',
+            message: '',
+          } as const,
+        ]
+      : []),
+    {
+      type: 'Stalled',
+      status: warning ? 'True' : 'False',
+      reason: warning ? reason : 'NotStalled',
+      message: warning ? message : '',
+    },
+    {
+      type: 'Drained',
+      status: drained ? 'True' : 'False',
+      reason: drained ? 'Drained' : 'NotDrained',
+      message: '',
+    },
+    {
+      type: 'Completed',
+      status: isOver(phase) ? 'True' : 'False',
+      reason: isOver(phase) ? reason : phase,
+      message: isOver(phase) ? message : '',
+    },
+  ];
+}
 
-const startOf = (
+function startOf(
   verdict: MachineDecision,
   stored: MachineMaintenanceStatus,
   { request, machine }: MachineSnapshot,
   now: Temporal.Instant,
-): MachineMaintenanceStatus => {
+): MachineMaintenanceStatus {
   const { begins, restarts } = verdict;
   if (restarts) return {};
   if (begins !== undefined) {
@@ -149,32 +183,62 @@ const startOf = (
       ...(stored.drainedTime !== undefined && { drainedTime: stored.drainedTime }),
     };
   }
-  const { startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, bootID, drainedTime } = stored;
+  const {
+    startTime,
+    strategy,
+    maintenanceName,
+    beganForDeadline,
+    set,
+    machineUID,
+    bootID,
+    drainedTime,
+  } = stored;
   // A machine may get its node after the work has begun: the Maintenance of that node is found by
   // it when the machine is gone.
   const nodeName = stored.nodeName ?? (startTime === undefined ? undefined : machine?.nodeName);
   return Object.fromEntries(
-    Object.entries({ startTime, strategy, maintenanceName, beganForDeadline, set, machineUID, nodeName, bootID, drainedTime }).filter(
-      ([, value]) => value !== undefined,
-    ),
+    Object.entries({
+      startTime,
+      strategy,
+      maintenanceName,
+      beganForDeadline,
+      set,
+      machineUID,
+      nodeName,
+      bootID,
+      drainedTime,
+    }).filter(([, value]) => value !== undefined),
   );
-};
+}
 
-const recordsOf = ({ phase, reason, message }: MachineDecision, stored: MachineMaintenanceStatus, now: Temporal.Instant) => {
+function recordsOf(
+  { phase, reason, message }: MachineDecision,
+  stored: MachineMaintenanceStatus,
+  now: Temporal.Instant,
+) {
   const { history = [] } = stored;
   if (stored.phase === phase && stored.waitingFor === reason) return history;
-  return [...history, { time: timeText(now), phase, reason, message: message.slice(0, 1024) }].slice(-maxHistory);
-};
+  return [
+    ...history,
+    { time: timeText(now), phase, reason, message: message.slice(0, 1024) },
+  ].slice(-maxHistory);
+}
 
 /** Returns the status for a decision. Times are whole seconds, UTC. */
-export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
+export function machineMaintenanceStatus(
+  verdict: MachineDecision,
+  snapshot: MachineSnapshot,
+  now: Temporal.Instant,
+): JsonObject {
   const { request } = snapshot;
   const stored = request.status as MachineMaintenanceStatus;
   const { phase, reason, message, startsAt } = verdict;
   const over = isOver(phase);
   const start = startOf(verdict, stored, snapshot, now);
   const isDrained =
-    start.startTime !== undefined && (afterDrain.includes(phase) || start.drainedTime !== undefined) && phase !== 'Cancelled';
+    start.startTime !== undefined &&
+    (afterDrain.includes(phase) || start.drainedTime !== undefined) &&
+    phase !== 'Cancelled';
   const deadline = deadlineFor(snapshot);
   const status = {
     phase,
@@ -184,12 +248,18 @@ export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: Mac
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
-    eventsOverTime: ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
+    eventsOverTime:
+      ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(occurrenceOf) : stored.handledEvents,
     history: recordsOf(verdict, stored, now),
-    conditions: withTransitions(saidOf(verdict, request, isDrained), stored.conditions, request.generation, now),
+    conditions: withTransitions(
+      saidOf(verdict, request, isDrained),
+      stored.conditions,
+      request.generation,
+      now,
+    ),
   } satisfies { readonly [Field in keyof MachineMaintenanceStatus]: unknown };
   return status;
-};
+}

@@ -26,17 +26,19 @@ const freeFields: readonly string[] = [
  * Returns the order without `first`: which nodes come first in their stage changes nothing that is
  * approved.
  */
-const orderWithoutFirst = ({ order }: JsonObject): JsonObject => {
+function orderWithoutFirst({ order }: JsonObject): JsonObject {
   if (!isObject(order)) return {};
   const { first: _first, ...rest } = order;
   return Object.keys(rest).length === 0 ? {} : { order: rest };
-};
+}
 
 /**
  * Reports whether an unknown value counts: a field that this version does not know is covered as
  * well, unless it is empty, because the API server may have filled it in.
  */
-const saysSomething = (value: Json): boolean => value !== false && value !== 0 && value !== '';
+function saysSomething(value: Json): boolean {
+  return value !== false && value !== 0 && value !== '';
+}
 
 const written = writtenIn(planFields, saysSomething);
 
@@ -44,20 +46,23 @@ const written = writtenIn(planFields, saysSomething);
  * Returns the part of a spec that an approver is shown: the fields that a user has written, without
  * defaults.
  */
-export const agreedSpec = (spec: JsonObject): JsonObject => {
+export function agreedSpec(spec: JsonObject): JsonObject {
   const all = written(spec);
   return {
-    ...Object.fromEntries(Object.entries(all).filter(([field]) => field !== 'order' && !freeFields.includes(field))),
+    ...Object.fromEntries(
+      Object.entries(all).filter(([field]) => field !== 'order' && !freeFields.includes(field)),
+    ),
     ...orderWithoutFirst(all),
   };
-};
+}
 
 /**
  * Returns its hash (SHA-256, cut to 40 hexadecimal digits): an author must not find another spec
  * with the same hash.
  */
-export const agreedHash = (spec: JsonObject): string =>
-  createHash('sha256')
+export function agreedHash(spec: JsonObject): string {
+  return createHash('sha256')
     .update(canonical(agreedSpec(spec)))
     .digest('hex')
     .slice(0, 40);
+}

@@ -10,17 +10,31 @@ type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
 
 type GateCommon = Pick<Gate, 'name' | 'at' | 'onFalse' | 'forSeconds'>;
 
-const objectGateOf = (common: GateCommon, { name, namespace, apiVersion, resource, expression }: NonNullable<RawGate['object']>): Gate => ({
-  ...common,
-  kind: 'object',
-  apiVersion,
-  resource,
-  object: name,
-  expression,
-  ...(namespace !== undefined && { namespace }),
-});
+function objectGateOf(
+  common: GateCommon,
+  { name, namespace, apiVersion, resource, expression }: NonNullable<RawGate['object']>,
+): Gate {
+  return {
+    ...common,
+    kind: 'object',
+    apiVersion,
+    resource,
+    object: name,
+    expression,
+    ...(namespace !== undefined && { namespace }),
+  };
+}
 
-const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, workloads, object, promql, alerts }: RawGate): Gate => {
+function gateOf({
+  name,
+  at = [...gatePlaces],
+  onFalse = 'Wait',
+  forSeconds = 0,
+  workloads,
+  object,
+  promql,
+  alerts,
+}: RawGate): Gate {
   const common = { name, at: at as readonly GatePlace[], onFalse, forSeconds };
   if (object) return objectGateOf(common, object);
   if (promql) {
@@ -36,21 +50,22 @@ const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, 
       excludesHeldNodes: alerts.excludeHeldNodes === true,
     };
   return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
-};
+}
 
-const statesOf = ({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> =>
-  new Map(
+function statesOf({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> {
+  return new Map(
     gates.flatMap(({ since, ...rest }): [string, GateState][] => {
       const at = readTime(since);
       return at === undefined ? [] : [[rest.name, { ...rest, since: at }]];
     }),
   );
+}
 
 /** Reads the gates, with the defaults of the CRD. */
-export const gatesOf = (
+export function gatesOf(
   { gates = [] }: MaintenancePlanSpec,
   status: MaintenancePlanStatus,
-): Pick<Plan, 'gates' | 'gateStates' | 'gateHalt'> => {
+): Pick<Plan, 'gates' | 'gateStates' | 'gateHalt'> {
   const { haltedBy } = status;
   const at = readTime(haltedBy?.time);
   return {
@@ -58,7 +73,7 @@ export const gatesOf = (
     gateStates: statesOf(status),
     ...(haltedBy && at && { gateHalt: { gate: haltedBy.gate, message: haltedBy.message, at } }),
   };
-};
+}
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
@@ -67,27 +82,33 @@ type RawTask = { readonly since: string; readonly podUID?: string | undefined };
 /**
  * Returns the stored state of a pod that is to run to its end once, with the other stored fields.
  */
-export const taskOf = <Raw extends RawTask>({
+export function taskOf<Raw extends RawTask>({
   podUID,
   since,
   ...rest
-}: Raw): Omit<Raw, 'podUID' | 'since'> & Pick<PodTask, 'podUid' | 'since'> => ({
-  ...rest,
-  since: readTime(since) ?? epoch,
-  ...(podUID !== undefined && { podUid: podUID }),
-});
+}: Raw): Omit<Raw, 'podUID' | 'since'> & Pick<PodTask, 'podUid' | 'since'> {
+  return {
+    ...rest,
+    since: readTime(since) ?? epoch,
+    ...(podUID !== undefined && { podUid: podUID }),
+  };
+}
 
 /** Reads the hooks, with the defaults of the CRD. */
-export const hooksOf = (
+export function hooksOf(
   { hooks = [] }: MaintenancePlanSpec,
   { hooks: runs = [] }: MaintenancePlanStatus,
-): Pick<Plan, 'hooks' | 'hookRuns'> => ({
-  hooks: hooks.map(({ name, at, job: { podSpec, timeoutSeconds = 600 }, onFailure = 'Pause' }) => ({
-    name,
-    at,
-    podSpec,
-    timeoutSeconds,
-    onFailure,
-  })),
-  hookRuns: runs.map(taskOf),
-});
+): Pick<Plan, 'hooks' | 'hookRuns'> {
+  return {
+    hooks: hooks.map(
+      ({ name, at, job: { podSpec, timeoutSeconds = 600 }, onFailure = 'Pause' }) => ({
+        name,
+        at,
+        podSpec,
+        timeoutSeconds,
+        onFailure,
+      }),
+    ),
+    hookRuns: runs.map(taskOf),
+  };
+}

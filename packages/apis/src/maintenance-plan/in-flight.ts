@@ -10,14 +10,26 @@ const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
 type RawInFlight = NonNullable<MaintenancePlanStatus['inFlight']>[number];
 
-const timesOf = (one: RawInFlight): Pick<InFlight, 'workStartedAt' | 'rebootStartedAt' | 'workEndedAt'> => {
-  const [workStartedAt, rebootStartedAt, workEndedAt] = [one.workStartTime, one.rebootStartTime, one.workEndTime].map(readTime);
-  return { ...(workStartedAt && { workStartedAt }), ...(rebootStartedAt && { rebootStartedAt }), ...(workEndedAt && { workEndedAt }) };
-};
+function timesOf(
+  one: RawInFlight,
+): Pick<InFlight, 'workStartedAt' | 'rebootStartedAt' | 'workEndedAt'> {
+  const [workStartedAt, rebootStartedAt, workEndedAt] = [
+    one.workStartTime,
+    one.rebootStartTime,
+    one.workEndTime,
+  ].map(readTime);
+  return {
+    ...(workStartedAt && { workStartedAt }),
+    ...(rebootStartedAt && { rebootStartedAt }),
+    ...(workEndedAt && { workEndedAt }),
+  };
+}
 
-const outcomeOf = ({ stuck, ...rest }: NonNullable<RawInFlight['outcome']>): Outcome => ({ ...rest, ...(stuck === true && { stuck }) });
+function outcomeOf({ stuck, ...rest }: NonNullable<RawInFlight['outcome']>): Outcome {
+  return { ...rest, ...(stuck === true && { stuck }) };
+}
 
-export const inFlightOf = (one: RawInFlight): InFlight => {
+export function inFlightOf(one: RawInFlight): InFlight {
   const [soakSince, soakBrokenAt] = [readTime(one.soakSince), readTime(one.soakBrokenTime)];
   return {
     node: one.node,
@@ -45,9 +57,14 @@ export const inFlightOf = (one: RawInFlight): InFlight => {
     ...(one.rebooted === true && { rebooted: true }),
     ...(one.outcome && { outcome: outcomeOf(one.outcome) }),
   };
-};
+}
 
-export const preparingOf = ({ nodeUID, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
-  ...taskOf(rest),
-  uid: nodeUID,
-});
+export function preparingOf({
+  nodeUID,
+  ...rest
+}: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing {
+  return {
+    ...taskOf(rest),
+    uid: nodeUID,
+  };
+}

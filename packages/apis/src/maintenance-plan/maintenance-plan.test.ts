@@ -10,9 +10,19 @@ import { maintenancePlanStatus } from './status.ts';
 
 /** How a plan is read, and what of its forecast is written. */
 
-const metadata = { name: 'kernel', uid: 'uid-kernel', resourceVersion: '7', finalizers: ['drydock.dev/maintenance-plan'] };
-const planOf = (spec: Partial<MaintenancePlanSpec> = {}, status: MaintenancePlanStatus = {}) =>
-  readMaintenancePlan({ metadata, spec: { nodeSelector: {}, work: { none: {} }, controlPlane: 'AsSelected', ...spec }, status });
+const metadata = {
+  name: 'kernel',
+  uid: 'uid-kernel',
+  resourceVersion: '7',
+  finalizers: ['drydock.dev/maintenance-plan'],
+};
+function planOf(spec: Partial<MaintenancePlanSpec> = {}, status: MaintenancePlanStatus = {}) {
+  return readMaintenancePlan({
+    metadata,
+    spec: { nodeSelector: {}, work: { none: {} }, controlPlane: 'AsSelected', ...spec },
+    status,
+  });
+}
 
 test('when nodes begin is read from the spec, and an edit of it begins no other run', () => {
   const deadline = '2026-11-22T08:00:00Z';
@@ -24,7 +34,17 @@ test('when nodes begin is read from the spec, and an edit of it begins no other 
     windows: 'Ignore',
     expectedSeconds: 60,
   });
-  const { order, first, concurrency, pace, needsApproval, approvalExpiresAfter, windows, expectedSeconds, revision } = edited;
+  const {
+    order,
+    first,
+    concurrency,
+    pace,
+    needsApproval,
+    approvalExpiresAfter,
+    windows,
+    expectedSeconds,
+    revision,
+  } = edited;
   assert.deepEqual(
     [order, first, needsApproval, approvalExpiresAfter, windows, expectedSeconds],
     [['Name'], ['n3'], true, 86_400, 'Ignore', 60],
@@ -55,7 +75,13 @@ test('a plan that is undone is read with its rollback in place of what it undoes
   };
   const [plan, undone] = [planOf(forward), planOf({ ...forward, undo: true })];
   assert.deepEqual(
-    [plan.work.kind, plan.undo, plan.rebooted, plan.provenWithinSeconds, plan.prepare === undefined],
+    [
+      plan.work.kind,
+      plan.undo,
+      plan.rebooted,
+      plan.provenWithinSeconds,
+      plan.prepare === undefined,
+    ],
     ['reboot', undefined, 'Required', 60, false],
   );
   assert.deepEqual(
@@ -69,10 +95,18 @@ test('a plan that is undone is read with its rollback in place of what it undoes
     planOf({ ...forward, rollback: { due, work: { reboot: {} } } }).revision,
     'a rollback that is not carried out changes nothing',
   );
-  const own = planOf({ ...forward, undo: true, rollback: { due: { expression: 'true' }, done: { withinSeconds: 5 }, work: { none: {} } } });
+  const own = planOf({
+    ...forward,
+    undo: true,
+    rollback: { due: { expression: 'true' }, done: { withinSeconds: 5 }, work: { none: {} } },
+  });
   assert.deepEqual([own.expressions.due, own.provenWithinSeconds], ['true', 5]);
   const { rollback: _rollback, ...none } = forward;
-  assert.equal(planOf({ ...none, undo: true }).work.kind, 'reboot', 'the API server refuses it; nothing else is carried out');
+  assert.equal(
+    planOf({ ...none, undo: true }).work.kind,
+    'reboot',
+    'the API server refuses it; nothing else is carried out',
+  );
 });
 
 test('one more field of the CRD with a default, and a default that is written, begin no other run and void no approval', () => {
@@ -84,7 +118,9 @@ test('one more field of the CRD with a default, and a default that is written, b
     stages: [{ name: 'one' }],
   });
   const filled = {
-    work: { job: { ...job, somethingNew: false, rebootsNode: false, timeoutSeconds: 1800, attempts: 1 } },
+    work: {
+      job: { ...job, somethingNew: false, rebootsNode: false, timeoutSeconds: 1800, attempts: 1 },
+    },
     done: { rebooted: 'Required', withinSeconds: 600, more: 0 },
     template: { maintenance: { somethingNew: '', drain: { vms: { volumes: 'x' } } } },
     stages: [{ name: 'one', soakSeconds: 0, approveAfter: false, somethingNew: false }],
@@ -98,7 +134,10 @@ test('one more field of the CRD with a default, and a default that is written, b
   const { concurrency: _none, ...same } = filled;
   assert.equal(planOf(same).specHash, before.specHash);
   const other = (of: object): string => planOf({ ...filled, ...of }).revision;
-  assert.equal(other({ work: { job: { ...job, somethingNew: 'it is not read' } } }), before.revision);
+  assert.equal(
+    other({ work: { job: { ...job, somethingNew: 'it is not read' } } }),
+    before.revision,
+  );
   for (const edit of [
     { work: { job: { ...job, attempts: 2 } } },
     { work: { job: { podSpec: { containers: [{ name: 'c', image: 'i', tty: true }] } } } },
@@ -114,13 +153,21 @@ test('a run is stored with its number, by which no other run of the same work is
   const run = { id: '1', revision: 'abc-3', number: 3, startTime: '2026-11-21T08:00:00Z' };
   const read = planOf({}, { run }).run;
   assert.deepEqual([read?.revision, read?.number], ['abc', 3]);
-  assert.equal(planOf({}, { run: { ...run, number: 2 } }).run?.revision, 'abc-3', 'it is no suffix of that run');
+  assert.equal(
+    planOf({}, { run: { ...run, number: 2 } }).run?.revision,
+    'abc-3',
+    'it is no suffix of that run',
+  );
   const { revision } = planOf();
   const stored = {
     run: {
       ...run,
       revision: `${revision}-3`,
-      soak: { stage: 'one', mark: '1/x', lacking: [{ node: 'n1', nodeUID: 'u', since: run.startTime }] },
+      soak: {
+        stage: 'one',
+        mark: '1/x',
+        lacking: [{ node: 'n1', nodeUID: 'u', since: run.startTime }],
+      },
     },
   };
   const again = statusAt(0, {}, stored).run;
@@ -134,8 +181,17 @@ test('a run is stored with its number, by which no other run of the same work is
 
 test('what is known of a node in flight is read as it was written', () => {
   const plan = planOf();
-  const outcome = { verdict: 'Requeued', step: 'Holding', message: 'Its drain was stuck', held: false, stuck: true } as const;
-  const entries = [makeInFlight('n1', { heldAs: 'uid-before', providerId: 'metal://1' }), makeInFlight('n2', { outcome })];
+  const outcome = {
+    verdict: 'Requeued',
+    step: 'Holding',
+    message: 'Its drain was stuck',
+    held: false,
+    stuck: true,
+  } as const;
+  const entries = [
+    makeInFlight('n1', { heldAs: 'uid-before', providerId: 'metal://1' }),
+    makeInFlight('n2', { outcome }),
+  ];
   const decision = { ...decidePlan(makePlanSnapshot({ plan }), at(0)), inFlight: entries };
   const { inFlight = [] } = maintenancePlanStatus(decision, plan, at(0)) as MaintenancePlanStatus;
   assert.deepEqual(planOf({}, { inFlight }).inFlight, entries);
@@ -156,34 +212,62 @@ test('a plan with failures is complete for another reason than one without', () 
     const found = conditions.find(({ type }) => type === 'Complete');
     return [phase, found?.status, found?.reason, found?.message];
   };
-  assert.deepEqual(told('Done'), ['Complete', 'True', 'Complete', '2 done, 0 failed, 0 due of 2 nodes']);
-  assert.deepEqual(told('Failed'), ['Complete', 'True', 'CompleteWithFailures', '0 done, 2 failed, 0 due of 2 nodes']);
+  assert.deepEqual(told('Done'), [
+    'Complete',
+    'True',
+    'Complete',
+    '2 done, 0 failed, 0 due of 2 nodes',
+  ]);
+  assert.deepEqual(told('Failed'), [
+    'Complete',
+    'True',
+    'CompleteWithFailures',
+    '0 done, 2 failed, 0 due of 2 nodes',
+  ]);
 });
 
 test('an approval is read with its time, and with what it promotes', () => {
   const spec = { planName: 'kernel', runID: '1', revision: 'r', stage: 'canary', promote: 'Stage' };
-  const read = readMaintenanceApproval({ metadata: { ...metadata, creationTimestamp: '2026-11-21T08:00:00Z' }, spec });
-  assert.deepEqual([read.createdAt.toString(), read.stage, read.promote], ['2026-11-21T08:00:00Z', 'canary', 'Stage']);
+  const read = readMaintenanceApproval({
+    metadata: { ...metadata, creationTimestamp: '2026-11-21T08:00:00Z' },
+    spec,
+  });
+  assert.deepEqual(
+    [read.createdAt.toString(), read.stage, read.promote],
+    ['2026-11-21T08:00:00Z', 'canary', 'Stage'],
+  );
 });
 
 /** What is written at so many seconds, over what is stored. */
-const statusAt = (seconds: number, spec: Partial<MaintenancePlanSpec>, stored: MaintenancePlanStatus = {}): MaintenancePlanStatus => {
+function statusAt(
+  seconds: number,
+  spec: Partial<MaintenancePlanSpec>,
+  stored: MaintenancePlanStatus = {},
+): MaintenancePlanStatus {
   const plan = planOf({ expectedSeconds: 3600, ...spec }, stored);
   const decision = decidePlan(makePlanSnapshot({ plan, nodes: nodesOf(3) }), at(seconds));
   return maintenancePlanStatus(decision, plan, at(seconds));
-};
+}
 
 test('the expected end is told in whole minutes, stays while it is near enough, and only while the plan goes on', () => {
   const first = statusAt(20, {}).expectedEndTime;
   assert.equal(first, '2026-11-21T11:01:00Z');
   const stored = { expectedEndTime: first };
-  assert.equal(statusAt(500, {}, stored).expectedEndTime, first, 'a twentieth of three hours is nine minutes');
+  assert.equal(
+    statusAt(500, {}, stored).expectedEndTime,
+    first,
+    'a twentieth of three hours is nine minutes',
+  );
   assert.equal(statusAt(700, {}, stored).expectedEndTime, '2026-11-21T11:12:00Z');
   assert.equal(statusAt(20, { paused: true }, stored).expectedEndTime, undefined);
 });
 
 test('a plan whose work another one undoes has a condition that names it', () => {
-  const run = { id: '1', revision: planOf({ due: { expression: 'true' } }).revision, startTime: '2026-11-21T07:00:00Z' };
+  const run = {
+    id: '1',
+    revision: planOf({ due: { expression: 'true' } }).revision,
+    startTime: '2026-11-21T07:00:00Z',
+  };
   const plan = planOf({ due: { expression: 'true' } }, { run });
   const told = (doneSince: PlanSnapshot['doneSince']) => {
     const snapshot = makePlanSnapshot({
@@ -192,7 +276,11 @@ test('a plan whose work another one undoes has a condition that names it', () =>
       verdicts: [makeVerdict('n1'), makeVerdict('n2')],
       doneSince,
     });
-    const { conditions = [] } = maintenancePlanStatus(decidePlan(snapshot, at(0)), plan, at(0)) as MaintenancePlanStatus;
+    const { conditions = [] } = maintenancePlanStatus(
+      decidePlan(snapshot, at(0)),
+      plan,
+      at(0),
+    ) as MaintenancePlanStatus;
     const found = conditions.find(({ type }) => type === 'Contested');
     return [found?.status, found?.message];
   };

@@ -16,7 +16,11 @@ import { canonical } from '../canonical.ts';
 import { writtenIn } from '../known-fields.ts';
 import type { RawMetadata } from '../read.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
-import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import type {
+  MaintenanceApprovalSpec,
+  MaintenancePlanRecordSpec,
+  MaintenancePlanStatus,
+} from '../schema/maintenance-plan-status.ts';
 import { agreedHash } from './agreed.ts';
 import { gatesOf, hooksOf } from './gates-and-hooks.ts';
 import { inFlightOf, preparingOf } from './in-flight.ts';
@@ -29,7 +33,11 @@ import { switchesOf } from './switches.ts';
  * the CRD.
  */
 
-type Raw<Spec> = { readonly metadata: RawMetadata; readonly spec: Spec; readonly status?: MaintenancePlanStatus };
+type Raw<Spec> = {
+  readonly metadata: RawMetadata;
+  readonly spec: Spec;
+  readonly status?: MaintenancePlanStatus;
+};
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
@@ -40,12 +48,12 @@ const written = writtenIn(planFields);
  * is to be undone. Limits, order, stages, windows and pacing are not in it, nor defaults and fields
  * that are not read.
  */
-const revisionOf = (spec: MaintenancePlanSpec): string => {
+function revisionOf(spec: MaintenancePlanSpec): string {
   const { due, done, prepare, work, template, undo } = written(spec as unknown as JsonObject);
   return short(canonical({ due, done, prepare, work, template, undo }));
-};
+}
 
-const workOf = ({ work }: MaintenancePlanSpec): Work => {
+function workOf({ work }: MaintenancePlanSpec): Work {
   const { job, reboot, external, replace } = work;
   if (job !== undefined) {
     const { podSpec, rebootsNode = false, timeoutSeconds = 1800, attempts = 1 } = job;
@@ -56,15 +64,23 @@ const workOf = ({ work }: MaintenancePlanSpec): Work => {
     return { kind: 'reboot', timeoutSeconds, ...(image !== undefined && { image }) };
   }
   if (external !== undefined) {
-    return { kind: 'external', annotations: external.annotations ?? {}, timeoutSeconds: external.timeoutSeconds ?? 7200 };
+    return {
+      kind: 'external',
+      annotations: external.annotations ?? {},
+      timeoutSeconds: external.timeoutSeconds ?? 7200,
+    };
   }
   if (replace !== undefined) {
-    return { kind: 'replace', strategy: replace.strategy ?? 'Replace', timeoutSeconds: replace.timeoutSeconds ?? 7200 };
+    return {
+      kind: 'replace',
+      strategy: replace.strategy ?? 'Replace',
+      timeoutSeconds: replace.timeoutSeconds ?? 7200,
+    };
   }
   return { kind: 'none' };
-};
+}
 
-const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency => {
+function concurrencyOf({ concurrency = {} }: MaintenancePlanSpec): Concurrency {
   const { maxInFlight = 1, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
   const { maxUnavailable, maxUnavailableAbsolute, startsPerWindow } = concurrency;
   return {
@@ -76,46 +92,63 @@ const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency =
     ...(startsPerWindow !== undefined && { startsPerWindow }),
     ...(ramp && { ramp: { start: ramp.start ?? 1, factor: ramp.factor ?? 2 } }),
   };
-};
+}
 
-const stageOf = ({ name, nodeSelector, limit, maxInFlight, soakSeconds = 0, approveAfter = false }: RawStage): Stage => ({
+function stageOf({
   name,
-  soakSeconds,
-  approveAfter,
-  ...(nodeSelector && { nodeSelector: nodeSelector as LabelSelector }),
-  ...(limit !== undefined && { limit }),
-  ...(maxInFlight !== undefined && { maxInFlight }),
-});
+  nodeSelector,
+  limit,
+  maxInFlight,
+  soakSeconds = 0,
+  approveAfter = false,
+}: RawStage): Stage {
+  return {
+    name,
+    soakSeconds,
+    approveAfter,
+    ...(nodeSelector && { nodeSelector: nodeSelector as LabelSelector }),
+    ...(limit !== undefined && { limit }),
+    ...(maxInFlight !== undefined && { maxInFlight }),
+  };
+}
 
 type RawStage = NonNullable<MaintenancePlanSpec['stages']>[number];
 
-const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['prepare']>): Prepare => ({
-  podSpec: job.podSpec,
-  timeoutSeconds: job.timeoutSeconds ?? 1800,
-  refusalCode,
-});
+function prepareOf({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['prepare']>): Prepare {
+  return {
+    podSpec: job.podSpec,
+    timeoutSeconds: job.timeoutSeconds ?? 1800,
+    refusalCode,
+  };
+}
 
 type RawRun = NonNullable<MaintenancePlanStatus['run']>;
 
 /**
  * Returns the revision of the work: the revision is stored in the form of records and approvals.
  */
-const workOfRun = ({ revision, number }: RawRun): string => {
+function workOfRun({ revision, number }: RawRun): string {
   const suffix = `-${number}`;
-  return number !== undefined && revision.endsWith(suffix) ? revision.slice(0, -suffix.length) : revision;
-};
+  return number !== undefined && revision.endsWith(suffix)
+    ? revision.slice(0, -suffix.length)
+    : revision;
+}
 
-const soakOf = ({ stage, since, mark, lacking = [] }: NonNullable<RawRun['soak']>): StageSoak => {
+function soakOf({ stage, since, mark, lacking = [] }: NonNullable<RawRun['soak']>): StageSoak {
   const at = readTime(since);
   return {
     stage,
     ...(at && { since: at }),
     ...(mark !== undefined && { mark }),
-    lacking: lacking.map(({ node, nodeUID, since: lacks }) => ({ node, uid: nodeUID, since: readTime(lacks) ?? epoch })),
+    lacking: lacking.map(({ node, nodeUID, since: lacks }) => ({
+      node,
+      uid: nodeUID,
+      since: readTime(lacks) ?? epoch,
+    })),
   };
-};
+}
 
-const runOf = ({ run }: MaintenancePlanStatus): Run | undefined => {
+function runOf({ run }: MaintenancePlanStatus): Run | undefined {
   if (run === undefined) return undefined;
   const { id, number, startTime, begun, agreed, soak } = run;
   return {
@@ -124,38 +157,46 @@ const runOf = ({ run }: MaintenancePlanStatus): Run | undefined => {
     ...(number !== undefined && { number }),
     startedAt: readTime(startTime) ?? epoch,
     ...(soak && { soak: soakOf(soak) }),
-    ...(begun && { begun: new Map(Object.entries(begun).map(([stage, at]) => [stage, readTime(at) ?? epoch])) }),
+    ...(begun && {
+      begun: new Map(Object.entries(begun).map(([stage, at]) => [stage, readTime(at) ?? epoch])),
+    }),
     ...(agreed && { agreed: new Map(Object.entries(agreed)) }),
   };
-};
+}
 
-const haltOf = ({ halt = {} }: MaintenancePlanSpec): Plan['halt'] => ({
-  maxFailures: halt.maxFailures ?? '3%',
-  consecutive: halt.consecutive ?? 2,
-  inFirstStage: halt.inFirstStage ?? 1,
-});
+function haltOf({ halt = {} }: MaintenancePlanSpec): Plan['halt'] {
+  return {
+    maxFailures: halt.maxFailures ?? '3%',
+    consecutive: halt.consecutive ?? 2,
+    inFirstStage: halt.inFirstStage ?? 1,
+  };
+}
 
-const proofOf = (
+function proofOf(
   { due, done = {} }: MaintenancePlanSpec,
   work: Work,
-): Pick<Plan, 'rebooted' | 'provenWithinSeconds' | 'dueAfterSeconds'> => ({
-  rebooted: done.rebooted ?? (begunWork(work).rebootsNode ? 'Required' : 'Optional'),
-  provenWithinSeconds: done.withinSeconds ?? 600,
-  ...(due?.olderThanSeconds !== undefined && { dueAfterSeconds: due.olderThanSeconds }),
-});
+): Pick<Plan, 'rebooted' | 'provenWithinSeconds' | 'dueAfterSeconds'> {
+  return {
+    rebooted: done.rebooted ?? (begunWork(work).rebootsNode ? 'Required' : 'Optional'),
+    provenWithinSeconds: done.withinSeconds ?? 600,
+    ...(due?.olderThanSeconds !== undefined && { dueAfterSeconds: due.olderThanSeconds }),
+  };
+}
 
-const metadataOf = ({ name, uid, resourceVersion, ...metadata }: RawMetadata) => ({
-  key: name,
-  name,
-  uid,
-  resourceVersion,
-  generation: metadata.generation ?? 0,
-  createdAt: readTime(metadata.creationTimestamp) ?? epoch,
-  deleting: metadata.deletionTimestamp !== undefined,
-  finalizers: metadata.finalizers ?? [],
-});
+function metadataOf({ name, uid, resourceVersion, ...metadata }: RawMetadata) {
+  return {
+    key: name,
+    name,
+    uid,
+    resourceVersion,
+    generation: metadata.generation ?? 0,
+    createdAt: readTime(metadata.creationTimestamp) ?? epoch,
+    deleting: metadata.deletionTimestamp !== undefined,
+    finalizers: metadata.finalizers ?? [],
+  };
+}
 
-const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['expressions'] => {
+function expressionsOf({ due, done, order, work }: MaintenancePlanSpec): Plan['expressions'] {
   const finished = work.external?.finished.expression;
   return {
     ...(due?.expression !== undefined && { due: due.expression }),
@@ -163,12 +204,19 @@ const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['e
     ...(finished !== undefined && { finished }),
     ...(order?.expression !== undefined && { rank: order.expression }),
   };
-};
+}
 
-const passedOverOf = ({ passedOver = [] }: MaintenancePlanStatus): Plan['passedOver'] =>
-  passedOver.map(({ node, nodeUID, since }) => ({ node, uid: nodeUID, since: readTime(since) ?? epoch }));
+function passedOverOf({ passedOver = [] }: MaintenancePlanStatus): Plan['passedOver'] {
+  return passedOver.map(({ node, nodeUID, since }) => ({
+    node,
+    uid: nodeUID,
+    since: readTime(since) ?? epoch,
+  }));
+}
 
-const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'passedOver' | 'preparing' | 'status' | 'run'> => {
+function storedOf(
+  status: MaintenancePlanStatus,
+): Pick<Plan, 'inFlight' | 'passedOver' | 'preparing' | 'status' | 'run'> {
   const run = runOf(status);
   return {
     inFlight: (status.inFlight ?? []).map(inFlightOf),
@@ -177,7 +225,7 @@ const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'passe
     status: isObject(status) ? status : {},
     ...(run && { run }),
   };
-};
+}
 
 type WhenFields =
   | 'order'
@@ -190,37 +238,54 @@ type WhenFields =
   | 'approvalExpiresAfter';
 
 /** Returns the fields for the order in which nodes begin, the pace, and what is waited for. */
-const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }: MaintenancePlanSpec): Pick<Plan, WhenFields> => {
+function whenOf({
+  order,
+  pace,
+  windows = 'Respect',
+  expectedSeconds,
+  approval,
+}: MaintenancePlanSpec): Pick<Plan, WhenFields> {
   const deadline = readTime(pace?.deadline);
   return {
     windows,
     order: order?.by ?? ['Zone', 'Name'],
     first: order?.first ?? [],
     needsApproval: approval?.run === 'Required',
-    ...(order?.starvedAfterSeconds !== undefined && { starvedAfterSeconds: order.starvedAfterSeconds }),
+    ...(order?.starvedAfterSeconds !== undefined && {
+      starvedAfterSeconds: order.starvedAfterSeconds,
+    }),
     ...(deadline && { pace: { deadline, mode: pace?.mode ?? 'AsSoonAsPossible' } }),
-    ...(approval?.expiresAfterSeconds !== undefined && { approvalExpiresAfter: approval.expiresAfterSeconds }),
+    ...(approval?.expiresAfterSeconds !== undefined && {
+      approvalExpiresAfter: approval.expiresAfterSeconds,
+    }),
     ...(expectedSeconds !== undefined && { expectedSeconds }),
   };
-};
+}
 
 /** Returns the plan as it is carried out. */
-const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
+function inForce(spec: MaintenancePlanSpec): MaintenancePlanSpec {
   const { due: _due, done: _done, prepare: _prepare, work: _work, ...rest } = spec;
-  return { ...rest, ...partsInForce(spec as unknown as JsonObject) } as unknown as MaintenancePlanSpec;
-};
+  return {
+    ...rest,
+    ...partsInForce(spec as unknown as JsonObject),
+  } as unknown as MaintenancePlanSpec;
+}
 
 /**
  * Reads the CEL of a plan: only the parts that are needed to check it, however large its pods are.
  */
-export const readPlanExpressions = (raw: unknown): Pick<Plan, 'expressions' | 'gates' | 'undo'> => {
+export function readPlanExpressions(raw: unknown): Pick<Plan, 'expressions' | 'gates' | 'undo'> {
   const { spec: written } = raw as Raw<MaintenancePlanSpec>;
   const spec = inForce(written);
-  return { expressions: expressionsOf(spec), gates: gatesOf(spec, {}).gates, ...(spec.undo === true && { undo: true }) };
-};
+  return {
+    expressions: expressionsOf(spec),
+    gates: gatesOf(spec, {}).gates,
+    ...(spec.undo === true && { undo: true }),
+  };
+}
 
 /** Reads a plan. Its expressions are compiled by the code that evaluates them. */
-export const readMaintenancePlan = (raw: unknown): Plan => {
+export function readMaintenancePlan(raw: unknown): Plan {
   const { metadata, spec: written, status = {} } = raw as Raw<MaintenancePlanSpec>;
   const spec = inForce(written);
   const work = workOf(spec);
@@ -254,28 +319,50 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
     ...(spec.onFailure?.drainStuck && {
-      drainStuck: { afterSeconds: spec.onFailure.drainStuck.afterSeconds, times: spec.onFailure.drainStuck.times ?? 1 },
+      drainStuck: {
+        afterSeconds: spec.onFailure.drainStuck.afterSeconds,
+        times: spec.onFailure.drainStuck.times ?? 1,
+      },
     }),
   };
-};
+}
 
 /** Reads a slice of the record of a run. */
-export const readPlanRecord = (raw: unknown): RecordSlice => {
+export function readPlanRecord(raw: unknown): RecordSlice {
   const { metadata, spec } = raw as Raw<MaintenancePlanRecordSpec>;
   const { name, uid, resourceVersion } = metadata;
   const verdicts = Object.entries(spec.verdicts).map(
-    ([node, { nodeUID, startTime, completionTime, workSeconds, rebootSeconds, ...rest }]): NodeVerdict => {
-      const [startedAt, completedAt] = [readTime(startTime) ?? epoch, readTime(completionTime) ?? epoch];
-      const took = { ...(workSeconds !== undefined && { workSeconds }), ...(rebootSeconds !== undefined && { rebootSeconds }) };
+    ([
+      node,
+      { nodeUID, startTime, completionTime, workSeconds, rebootSeconds, ...rest },
+    ]): NodeVerdict => {
+      const [startedAt, completedAt] = [
+        readTime(startTime) ?? epoch,
+        readTime(completionTime) ?? epoch,
+      ];
+      const took = {
+        ...(workSeconds !== undefined && { workSeconds }),
+        ...(rebootSeconds !== undefined && { rebootSeconds }),
+      };
       return { ...rest, ...took, node, uid: nodeUID, startedAt, completedAt };
     },
   );
   const { planUID, runID, revision, slice } = spec;
-  return { key: name, name, uid, resourceVersion, planUid: planUID, run: runID, revision, slice, verdicts };
-};
+  return {
+    key: name,
+    name,
+    uid,
+    resourceVersion,
+    planUid: planUID,
+    run: runID,
+    revision,
+    slice,
+    verdicts,
+  };
+}
 
 /** Reads an approval. */
-export const readMaintenanceApproval = (raw: unknown): Approval => {
+export function readMaintenanceApproval(raw: unknown): Approval {
   const { metadata, spec } = raw as Raw<MaintenanceApprovalSpec>;
   const { name, uid, resourceVersion } = metadata;
   const { planName, runID, revision, specHash, stage, promote } = spec;
@@ -291,4 +378,4 @@ export const readMaintenanceApproval = (raw: unknown): Approval => {
     ...(stage !== undefined && { stage }),
     ...(promote && { promote }),
   };
-};
+}

@@ -17,18 +17,58 @@ const written = writtenIn(planFields);
  * Returns the hash of the fields that change how a plan goes. Pauses, retries, skipped nodes,
  * approvals and gates do not: no rehearsal plays them.
  */
-const specHashOf = (served: MaintenancePlanSpec): string => {
+function specHashOf(served: MaintenancePlanSpec): string {
   const spec = written(served as unknown as JsonObject) as unknown as MaintenancePlanSpec;
-  const { nodeSelector, membership, due, done, concurrency, order, stages, controlPlane, pace, windows, template, work, onFailure } = spec;
+  const {
+    nodeSelector,
+    membership,
+    due,
+    done,
+    concurrency,
+    order,
+    stages,
+    controlPlane,
+    pace,
+    windows,
+    template,
+    work,
+    onFailure,
+  } = spec;
   const { workSeconds, rebootSeconds } = spec.rehearse ?? {};
-  const played = { nodeSelector, membership, due, done, concurrency, by: order?.by, expression: order?.expression, stages };
-  const rest = { controlPlane, pace, windows, template, work, onFailure, workSeconds, rebootSeconds };
+  const played = {
+    nodeSelector,
+    membership,
+    due,
+    done,
+    concurrency,
+    by: order?.by,
+    expression: order?.expression,
+    stages,
+  };
+  const rest = {
+    controlPlane,
+    pace,
+    windows,
+    template,
+    work,
+    onFailure,
+    workSeconds,
+    rebootSeconds,
+  };
   return short(canonical({ ...played, ...rest } as unknown as JsonObject));
-};
+}
 
-const rehearseOf = (spec: MaintenancePlanSpec): Rehearse | undefined => {
+function rehearseOf(spec: MaintenancePlanSpec): Rehearse | undefined {
   if (spec.rehearse === undefined) return undefined;
-  const { before = 'Required', everySeconds, refuse = [], timeoutSeconds = 900, image, workSeconds, rebootSeconds } = spec.rehearse;
+  const {
+    before = 'Required',
+    everySeconds,
+    refuse = [],
+    timeoutSeconds = 900,
+    image,
+    workSeconds,
+    rebootSeconds,
+  } = spec.rehearse;
   return {
     required: before === 'Required',
     refuse,
@@ -39,30 +79,42 @@ const rehearseOf = (spec: MaintenancePlanSpec): Rehearse | undefined => {
     ...(workSeconds !== undefined && { workSeconds }),
     ...(rebootSeconds !== undefined && { rebootSeconds }),
   };
-};
+}
 
-const forecastOf = (raw: NonNullable<MaintenancePlanStatus['forecast']>): RehearsedForecast | undefined => {
+function forecastOf(
+  raw: NonNullable<MaintenancePlanStatus['forecast']>,
+): RehearsedForecast | undefined {
   const summary = summaryIn(raw);
   const [rehearsedAt, firstEnd] = [readTime(raw.rehearsedAt), readTime(raw.firstEndTime)];
   if (summary === undefined || rehearsedAt === undefined) return undefined;
-  return { ...summary, rehearsedAt, runId: raw.runID, specHash: raw.specHash, ...(firstEnd && { firstEnd }) };
-};
+  return {
+    ...summary,
+    rehearsedAt,
+    runId: raw.runID,
+    specHash: raw.specHash,
+    ...(firstEnd && { firstEnd }),
+  };
+}
 
 /** Reads settings and state of rehearsals, with the defaults of the CRD. */
-export const rehearsalOf = (
+export function rehearsalOf(
   spec: MaintenancePlanSpec,
   status: MaintenancePlanStatus,
-): Pick<Plan, 'rehearse' | 'rehearsal' | 'forecast'> => {
+): Pick<Plan, 'rehearse' | 'rehearsal' | 'forecast'> {
   const rehearse = rehearseOf(spec);
   const forecast = status.forecast && forecastOf(status.forecast);
   const { rehearsal: raw } = status;
   if (raw === undefined) return { ...(rehearse && { rehearse }), ...(forecast && { forecast }) };
   const { runID: runId, ...task } = taskOf(raw);
-  return { ...(rehearse && { rehearse }), ...(forecast && { forecast }), rehearsal: { ...task, runId } };
-};
+  return {
+    ...(rehearse && { rehearse }),
+    ...(forecast && { forecast }),
+    rehearsal: { ...task, runId },
+  };
+}
 
 /** Returns the forecast in the form of status.forecast. */
-export const forecastJson = (forecast: RehearsedForecast): JsonObject => {
+export function forecastJson(forecast: RehearsedForecast): JsonObject {
   const { rehearsedAt, runId, specHash, end, firstEnd } = forecast;
   const drift = end && firstEnd && Math.round(secondsBetween(firstEnd, end));
   return {
@@ -73,4 +125,4 @@ export const forecastJson = (forecast: RehearsedForecast): JsonObject => {
     ...(firstEnd && { firstEndTime: timeText(firstEnd) }),
     ...(drift !== undefined && { driftSeconds: drift }),
   };
-};
+}

@@ -1,30 +1,62 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decidePlan, maxHookRuns, maxSlots, recordWrite } from '@drydock/core/plan';
-import { at, makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict, makeWindow } from '@drydock/core/testing';
+import {
+  at,
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeVerdict,
+  makeWindow,
+} from '@drydock/core/testing';
 import { maintenancePlanStatus } from './status.ts';
 
 const many = 10_000;
-const nameOf = (index: number): string => `node-${String(index).padStart(5, '0')}`;
+function nameOf(index: number): string {
+  return `node-${String(index).padStart(5, '0')}`;
+}
 
 test('ten thousand nodes, half of them done, two hundred in flight, twenty other plans, windows and a pace: a decision takes a fraction of a second, its status is small', t => {
   const nodes = Array.from({ length: many }, (_, index) =>
-    makePlanNode(makeReadyNode(nameOf(index), { labels: { 'topology.kubernetes.io/zone': `z${index % 9}` } })),
+    makePlanNode(
+      makeReadyNode(nameOf(index), { labels: { 'topology.kubernetes.io/zone': `z${index % 9}` } }),
+    ),
   );
-  const verdicts = nodes.slice(0, 5000).map(({ node }, index) => makeVerdict(node.name, { verdict: index < 60 ? 'Failed' : 'Done' }));
-  const inFlight = nodes.slice(5000, 5200).map(({ node }) => makeInFlight(node.name, { state: 'Holding' }));
-  const outages = new Map(inFlight.map(({ node }) => [node, [{ cause: 'Plan', by: 'plan kernel' } as const]] as const));
+  const verdicts = nodes
+    .slice(0, 5000)
+    .map(({ node }, index) => makeVerdict(node.name, { verdict: index < 60 ? 'Failed' : 'Done' }));
+  const inFlight = nodes
+    .slice(5000, 5200)
+    .map(({ node }) => makeInFlight(node.name, { state: 'Holding' }));
+  const outages = new Map(
+    inFlight.map(({ node }) => [node, [{ cause: 'Plan', by: 'plan kernel' } as const]] as const),
+  );
   const selected = new Set(nodes.map(({ node }) => node.name));
-  const others = Array.from({ length: 20 }, (_, index) => ({ name: `other-${index}`, selected, maxUnavailable: 500, inFlight: [] }));
+  const others = Array.from({ length: 20 }, (_, index) => ({
+    name: `other-${index}`,
+    selected,
+    maxUnavailable: 500,
+    inFlight: [],
+  }));
   const perTopology = [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 100 }];
   const plan = makePlan({
     inFlight,
     order: ['Zone', 'Name'],
     starvedAfterSeconds: 86_400,
-    passedOver: nodes.slice(5200, 5220).map(({ node }) => ({ node: node.name, uid: node.uid, since: at(-60) })),
+    passedOver: nodes
+      .slice(5200, 5220)
+      .map(({ node }) => ({ node: node.name, uid: node.uid, since: at(-60) })),
     pace: { deadline: at(9 * 86_400), mode: 'Spread' },
     approvalExpiresAfter: 3600,
-    concurrency: { maxInFlight: '5%', maxUnavailable: '2%', startsPerWindow: 9000, perTopology, foreignCordon: 'Wait' },
+    concurrency: {
+      maxInFlight: '5%',
+      maxUnavailable: '2%',
+      startsPerWindow: 9000,
+      perTopology,
+      foreignCordon: 'Wait',
+    },
   });
   const windows = Array.from({ length: 9 }, (_, index) =>
     makeWindow({
@@ -46,14 +78,30 @@ test('ten thousand nodes, half of them done, two hundred in flight, twenty other
   assert.ok(bytes < 100_000, `${bytes} bytes`);
 });
 
-/** Bytes of an object as the API server stores it: Go's encoder escapes the signs of HTML and two line separators besides. */
-const bytesOf = (object: unknown): number => {
+/**
+ * Bytes of an object as the API server stores it: Go's encoder escapes the signs of HTML and two
+ * line separators besides.
+ */
+function bytesOf(object: unknown): number {
   const json = JSON.stringify(object);
-  return Buffer.byteLength(json) + 5 * (json.match(/[<>&]/g) ?? []).length + 3 * (json.match(/[\u2028\u2029]/g) ?? []).length;
-};
+  return (
+    Buffer.byteLength(json) +
+    5 * (json.match(/[<>&]/g) ?? []).length +
+    3 * (json.match(/[\u2028\u2029]/g) ?? []).length
+  );
+}
 
-/** What a hostile node, job or author can make of each entry: the longest names, and messages whose every character takes six bytes or three. */
-const hostileMessages = ['\u2028'.repeat(5000), '語'.repeat(5000), '<'.repeat(5000), '"\\'.repeat(5000), '\ud800'.repeat(5000)];
+/**
+ * What a hostile node, job or author can make of each entry: the longest names, and messages whose
+ * every character takes six bytes or three.
+ */
+const hostileMessages = [
+  '\u2028'.repeat(5000),
+  '語'.repeat(5000),
+  '<'.repeat(5000),
+  '"\\'.repeat(5000),
+  '\ud800'.repeat(5000),
+];
 
 for (const message of hostileMessages) {
   test(`as many entries as there may be, all failed with ${JSON.stringify(message.slice(0, 1))}: the status and a full record can be stored`, t => {
@@ -77,25 +125,42 @@ for (const message of hostileMessages) {
       of: `node ${uid} at ${index}`,
       pod: `${'p'.repeat(58)}${index}`,
     }));
-    const preparing = Array.from({ length: 250 }, (_, index) => ({ ...run, node: name(index), uid, pod: 'p'.repeat(63) }));
+    const preparing = Array.from({ length: 250 }, (_, index) => ({
+      ...run,
+      node: name(index),
+      uid,
+      pod: 'p'.repeat(63),
+    }));
     const plan = makePlan({ inFlight });
     const decision = decidePlan(makePlanSnapshot({ plan }), at(0));
-    const failures = inFlight.slice(0, 50).map(({ node }) => makeVerdict(node, { verdict: 'Failed', message }));
+    const failures = inFlight
+      .slice(0, 50)
+      .map(({ node }) => makeVerdict(node, { verdict: 'Failed', message }));
     const waiting = failures.map(({ node }) => ({ word: 'Working', who: message, node }));
-    const status = maintenancePlanStatus({ ...decision, message, inFlight, hooks, preparing, failures, waiting }, plan, at(0));
+    const status = maintenancePlanStatus(
+      { ...decision, message, inFlight, hooks, preparing, failures, waiting },
+      plan,
+      at(0),
+    );
     const bytes = bytesOf(status);
     t.diagnostic(`${bytes} bytes`);
     assert.ok(bytes < 1_300_000, `${bytes} bytes`);
-    const verdicts = inFlight.map(({ node }) => makeVerdict(node, { verdict: 'Failed', message, stage: 's'.repeat(63) }));
+    const verdicts = inFlight.map(({ node }) =>
+      makeVerdict(node, { verdict: 'Failed', message, stage: 's'.repeat(63) }),
+    );
     const snapshot = makePlanSnapshot({ plan: makePlan(), verdicts: [] });
-    const entries = verdicts.map(verdict => recordWrite({ ...snapshot, slices: [] }, verdict, 'r1').body['spec']);
+    const entries = verdicts.map(
+      verdict => recordWrite({ ...snapshot, slices: [] }, verdict, 'r1').body['spec'],
+    );
     const record = entries.reduce<number>((sum, entry) => sum + bytesOf(entry), 0);
     assert.ok(record < 1_300_000, `${record} bytes`);
   });
 }
 
 test('a plan whose status has no room for more begins with no other node, and says so', () => {
-  const inFlight = Array.from({ length: 60 }, (_, index) => makeInFlight(`n${index}`, { state: 'Holding' }));
+  const inFlight = Array.from({ length: 60 }, (_, index) =>
+    makeInFlight(`n${index}`, { state: 'Holding' }),
+  );
   const plan = makePlan({
     inFlight,
     status: { message: 'x'.repeat(400_000) },

@@ -7,20 +7,29 @@ import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
  * skipped, which are retried.
  */
 
-const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
-  new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
+function retriesOf({ retries = [] }: MaintenancePlanSpec): Plan['retries'] {
+  return new Map(
+    retries.flatMap(({ name, before }) =>
+      ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before)),
+    ),
+  );
+}
 
-const pauseOf = ({ reason, until }: NonNullable<MaintenancePlanSpec['pause']>): Pause => {
+function pauseOf({ reason, until }: NonNullable<MaintenancePlanSpec['pause']>): Pause {
   const end = readTime(until);
   return { ...(reason !== undefined && { reason }), ...(end && { until: end }) };
-};
+}
 
 /** Reads these fields, with the defaults of the CRD. */
-export const switchesOf = (spec: MaintenancePlanSpec): Pick<Plan, 'onDelete' | 'paused' | 'pause' | 'aborted' | 'skips' | 'retries'> => ({
-  onDelete: spec.onDelete ?? 'Release',
-  paused: spec.paused === true,
-  ...(spec.pause && { pause: pauseOf(spec.pause) }),
-  aborted: spec.aborted === true,
-  skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
-  retries: retriesOf(spec),
-});
+export function switchesOf(
+  spec: MaintenancePlanSpec,
+): Pick<Plan, 'onDelete' | 'paused' | 'pause' | 'aborted' | 'skips' | 'retries'> {
+  return {
+    onDelete: spec.onDelete ?? 'Release',
+    paused: spec.paused === true,
+    ...(spec.pause && { pause: pauseOf(spec.pause) }),
+    aborted: spec.aborted === true,
+    skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
+    retries: retriesOf(spec),
+  };
+}

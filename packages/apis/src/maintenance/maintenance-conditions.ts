@@ -4,35 +4,63 @@ import { type Report, withContest, withStay } from '@drydock/core/maintenance';
 import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
-const held = (report: Report): SaidCondition => {
+function held(report: Report): SaidCondition {
   const { problem } = report;
   if (report.held)
     return {
       type: 'NodeHeld',
       status: 'True',
       reason: problem?.reason ?? 'Held',
-      message: problem?.message ?? withContest('The node carries the marks of the maintenance', report),
+      message:
+        problem?.message ?? withContest('The node carries the marks of the maintenance', report),
     };
   const reason = problem?.reason ?? (report.state === 'Announced' ? 'Announced' : 'NotYetHeld');
-  return { type: 'NodeHeld', status: 'False', reason, message: problem?.message ?? 'The node is not held' };
-};
+  return {
+    type: 'NodeHeld',
+    status: 'False',
+    reason,
+    message: problem?.message ?? 'The node is not held',
+  };
+}
 
-const blockedText = ({ pod, volume, message }: Blocker): string => `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? '')}: ${message}`;
+function blockedText({ pod, volume, message }: Blocker): string {
+  return `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? '')}: ${message}`;
+}
 
-const drained = (report: Report): SaidCondition => {
+function drained(report: Report): SaidCondition {
   const { state, blockers, pods, problem } = report;
   if (state === 'Drained')
-    return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: withStay('No pod is left to evict', report) };
+    return {
+      type: 'Drained',
+      status: 'True',
+      reason: 'DrainCompleted',
+      message: withStay('No pod is left to evict', report),
+    };
   if (state === 'Detaching') {
     const volumes = joinLimited(blockers.flatMap(({ volume }) => volume ?? []));
-    return { type: 'Drained', status: 'False', reason: 'VolumesAttached', message: `Still attached: ${volumes}` };
+    return {
+      type: 'Drained',
+      status: 'False',
+      reason: 'VolumesAttached',
+      message: `Still attached: ${volumes}`,
+    };
   }
   const stuck = blockers.filter(needsHelp);
   if (stuck.length > 0) {
-    return { type: 'Drained', status: 'False', reason: 'Blocked', message: fewOfEachCause(stuck, blockedText) };
+    return {
+      type: 'Drained',
+      status: 'False',
+      reason: 'Blocked',
+      message: fewOfEachCause(stuck, blockedText),
+    };
   }
   if (state === 'Draining' && pods !== undefined) {
-    return { type: 'Drained', status: 'False', reason: 'DrainInProgress', message: 'Pods are leaving the node' };
+    return {
+      type: 'Drained',
+      status: 'False',
+      reason: 'DrainInProgress',
+      message: 'Pods are leaving the node',
+    };
   }
   return {
     type: 'Drained',
@@ -40,17 +68,30 @@ const drained = (report: Report): SaidCondition => {
     reason: problem?.reason ?? 'NotDraining',
     message: problem?.message ?? 'No drain is under way',
   };
-};
+}
 
-const failed = ({ failure, problem }: Report): SaidCondition =>
-  failure === undefined
+function failed({ failure, problem }: Report): SaidCondition {
+  return failure === undefined
     ? { type: 'Failed', status: 'False', reason: 'NoFailure', message: '' }
-    : { type: 'Failed', status: 'True', reason: failure, message: problem?.message ?? 'The maintenance has failed' };
+    : {
+        type: 'Failed',
+        status: 'True',
+        reason: failure,
+        message: problem?.message ?? 'The maintenance has failed',
+      };
+}
 
 /** Returns the conditions of a Maintenance. */
-export const maintenanceConditions = (
+export function maintenanceConditions(
   report: Report,
   stored: MaintenanceStatus,
   generation: number,
   now: Temporal.Instant,
-): readonly Condition[] => withTransitions([held(report), drained(report), failed(report)], stored.conditions, generation, now);
+): readonly Condition[] {
+  return withTransitions(
+    [held(report), drained(report), failed(report)],
+    stored.conditions,
+    generation,
+    now,
+  );
+}

@@ -1,6 +1,12 @@
 import { readTime, timeText } from '@drydock/apimachinery';
 import type { Report } from '@drydock/core/maintenance';
-import { countVms, nothingTracked, type VmState, type VmStatus, type VmTrackingState } from '@drydock/core/vm';
+import {
+  countVms,
+  nothingTracked,
+  type VmState,
+  type VmStatus,
+  type VmTrackingState,
+} from '@drydock/core/vm';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
 /** VMs in the status of a Maintenance. */
@@ -14,26 +20,29 @@ const maxItems = 20;
 /** Order of the states that is useful to readers. */
 const order: readonly VmState[] = ['Cannot', 'Migrating', 'Waiting', 'Left', 'Stopped', 'Moved'];
 
-const byNeed = (one: VmStatus, other: VmStatus): number =>
-  order.indexOf(one.state) - order.indexOf(other.state) || (one.name < other.name ? -1 : 1);
+function byNeed(one: VmStatus, other: VmStatus): number {
+  return order.indexOf(one.state) - order.indexOf(other.state) || (one.name < other.name ? -1 : 1);
+}
 
-const item = ({ since, progress, ...vm }: VmStatus): Item => ({
-  ...vm,
-  ...(progress !== undefined && { progress: Math.round(progress) }),
-  ...(since && { since: timeText(since) }),
-});
+function item({ since, progress, ...vm }: VmStatus): Item {
+  return {
+    ...vm,
+    ...(progress !== undefined && { progress: Math.round(progress) }),
+    ...(since && { since: timeText(since) }),
+  };
+}
 
 /** Returns the part of the status about VMs; undefined if there are none. */
-export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): Stored | undefined => {
+export function vmsStatus({ vms, vmsBefore = nothingTracked.before }: Report): Stored | undefined {
   if (vms === undefined) return undefined;
   return {
     ...countVms(vms, vmsBefore),
     ...(vms.length > 0 && { items: vms.toSorted(byNeed).slice(0, maxItems).map(item) }),
   };
-};
+}
 
 /** Reads the VMs of KubeVirt from the stored status; OpenStack's are found in its own records. */
-export const readVms = ({ items = [], moved, stopped }: Stored): VmTrackingState => {
+export function readVms({ items = [], moved, stopped }: Stored): VmTrackingState {
   const own = items
     .filter(({ platform }) => platform === 'KubeVirt')
     .map(({ since, ...vm }): VmStatus => {
@@ -43,6 +52,9 @@ export const readVms = ({ items = [], moved, stopped }: Stored): VmTrackingState
   const known = (state: VmState): number => items.filter(vm => vm.state === state).length;
   return {
     vms: new Map(own.map(vm => [vm.id, vm] as const)),
-    before: { moved: Math.max(0, moved - known('Moved')), stopped: Math.max(0, stopped - known('Stopped')) },
+    before: {
+      moved: Math.max(0, moved - known('Moved')),
+      stopped: Math.max(0, stopped - known('Stopped')),
+    },
   };
-};
+}

@@ -32,55 +32,74 @@ const maxBlockers = 20;
 /** Seconds by which a new estimate has to differ to be worth a write. */
 const estimateStep = 3;
 
-const marks = (stage: MaintenanceStage): Marks => {
+function marks(stage: MaintenanceStage): Marks {
   const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
   const draining = { key: 'drydock.dev/drain', effect: 'NoSchedule' };
   return {
     unschedulable: stage !== 'Announce',
-    taints: stage === 'Announce' ? [] : stage === 'Cordon' ? [unschedulable] : [unschedulable, draining],
-    labels: stage === 'Announce' ? {} : { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+    taints:
+      stage === 'Announce' ? [] : stage === 'Cordon' ? [unschedulable] : [unschedulable, draining],
+    labels:
+      stage === 'Announce' ? {} : { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
   };
-};
+}
 
 type RawDrain = NonNullable<MaintenanceSpec['drain']>;
 
-const ladderOf = ({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] => {
+function ladderOf({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] {
   const rungs = (ladder ?? []) as readonly Rung[];
-  const timeout: readonly Rung[] = timeoutSeconds > 0 ? [{ afterSeconds: timeoutSeconds, action: 'Fail' }] : [];
+  const timeout: readonly Rung[] =
+    timeoutSeconds > 0 ? [{ afterSeconds: timeoutSeconds, action: 'Fail' }] : [];
   return [...rungs, ...timeout].toSorted((one, other) => one.afterSeconds - other.afterSeconds);
-};
+}
 
 /** Returns the given values, and the defaults for missing ones. */
-const definedOver = <T extends object>(defaults: T, given: { readonly [Field in keyof T]?: T[Field] | undefined } | undefined): T => ({
-  ...defaults,
-  ...(Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>),
-});
+function definedOver<T extends object>(
+  defaults: T,
+  given: { readonly [Field in keyof T]?: T[Field] | undefined } | undefined,
+): T {
+  return {
+    ...defaults,
+    ...(Object.fromEntries(
+      Object.entries(given ?? {}).filter(([, value]) => value !== undefined),
+    ) as Partial<T>),
+  };
+}
 
 /**
  * Reads the policy with the defaults of the CRD: objects that were stored before a field existed
  * have them as well.
  */
-export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
-  ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
-  // 0 would forget pods while their containers still run; the CRD refuses it.
-  gracePeriodSeconds: drain.gracePeriodSeconds === 0 ? 1 : (drain.gracePeriodSeconds ?? -1),
-  ...(drain.maxGracePeriodSeconds !== undefined && { maxGracePeriodSeconds: drain.maxGracePeriodSeconds }),
-  deleteEmptyDirData: drain.deleteEmptyDirData ?? false,
-  force: drain.force ?? false,
-  ignoreDaemonSets: drain.ignoreDaemonSets ?? true,
-  disableEviction: drain.disableEviction ?? false,
-  skipWaitForDeleteTimeoutSeconds: drain.skipWaitForDeleteTimeoutSeconds ?? 0,
-  waves: (drain.waves ?? []) as readonly PodPick[],
-  ignorePods: (drain.ignorePods ?? []) as readonly PodPick[],
-  awaitPods: (drain.awaitPods ?? []) as readonly PodPick[],
-  ladder: ladderOf(drain),
-  waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
-  virtualMachines: definedOver(plainVmPolicy, drain.virtualMachines),
-  servers: definedOver(defaultServerPolicy, drain.servers),
-});
+export function drainPolicy(drain: RawDrain): DrainPolicy {
+  return {
+    ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
+    // 0 would forget pods while their containers still run; the CRD refuses it.
+    gracePeriodSeconds: drain.gracePeriodSeconds === 0 ? 1 : (drain.gracePeriodSeconds ?? -1),
+    ...(drain.maxGracePeriodSeconds !== undefined && {
+      maxGracePeriodSeconds: drain.maxGracePeriodSeconds,
+    }),
+    deleteEmptyDirData: drain.deleteEmptyDirData ?? false,
+    force: drain.force ?? false,
+    ignoreDaemonSets: drain.ignoreDaemonSets ?? true,
+    disableEviction: drain.disableEviction ?? false,
+    skipWaitForDeleteTimeoutSeconds: drain.skipWaitForDeleteTimeoutSeconds ?? 0,
+    waves: (drain.waves ?? []) as readonly PodPick[],
+    ignorePods: (drain.ignorePods ?? []) as readonly PodPick[],
+    awaitPods: (drain.awaitPods ?? []) as readonly PodPick[],
+    ladder: ladderOf(drain),
+    waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
+    virtualMachines: definedOver(plainVmPolicy, drain.virtualMachines),
+    servers: definedOver(defaultServerPolicy, drain.servers),
+  };
+}
 
-const makerOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part' | 'plan' | 'storedDrain'> => {
-  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+function makerOf(
+  raw: unknown,
+  drain: RawDrain,
+): Pick<MaintenanceRequest, 'part' | 'plan' | 'storedDrain'> {
+  const { metadata } = raw as {
+    readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  };
   const of = metadata.annotations?.[parentAnnotation];
   const plan = metadata.annotations?.[planAnnotation];
   return {
@@ -88,9 +107,14 @@ const makerOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part'
     ...(plan !== undefined && { plan }),
     ...((of !== undefined || plan !== undefined) && { storedDrain: drain }),
   };
-};
+}
 
-const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): RequestedStart => {
+function startOf({
+  notBefore,
+  deadline,
+  windows = 'Respect',
+  expectedSeconds,
+}: NonNullable<MaintenanceSpec['start']>): RequestedStart {
   const [from, by] = [readTime(notBefore), readTime(deadline)];
   return {
     windows,
@@ -98,9 +122,9 @@ const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: 
     ...(by && { deadline: by }),
     ...(expectedSeconds !== undefined && { expectedSeconds }),
   };
-};
+}
 
-const historyOf = (status: MaintenanceStatus): History => {
+function historyOf(status: MaintenanceStatus): History {
   const drainStartedAt = readTime(status.startTime);
   const drainedAt = readTime(status.completionTime);
   const since = (status.blockers ?? []).flatMap(blocker => {
@@ -120,11 +144,16 @@ const historyOf = (status: MaintenanceStatus): History => {
     ...(status.failure && { failure: status.failure }),
     ...(status.virtualMachines && { vms: readVms(status.virtualMachines) }),
   };
-};
+}
 
-const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string => {
-  const { common, spec, status = {} } = readCommon<MaintenanceSpec, MaintenanceStatus>(raw, adapter);
-  if (spec === undefined || spec.nodeName === '') return 'spec.nodeName is empty: name the node to maintain';
+function read(raw: unknown, adapter: KindAdapter): MaintenanceRequest | string {
+  const {
+    common,
+    spec,
+    status = {},
+  } = readCommon<MaintenanceSpec, MaintenanceStatus>(raw, adapter);
+  if (spec === undefined || spec.nodeName === '')
+    return 'spec.nodeName is empty: name the node to maintain';
   return {
     ...common,
     nodeName: spec.nodeName,
@@ -136,7 +165,7 @@ const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string =
     policy: drainPolicy(spec.drain ?? {}),
     history: historyOf(status),
   };
-};
+}
 
 const goesBySelf: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave'];
 const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
@@ -145,14 +174,16 @@ const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'Se
  * Returns the numbers of what still has to leave: VMs that are being moved, and other pods that are
  * blocked.
  */
-const waiting = (blockers: readonly Blocker[]): string => {
+function waiting(blockers: readonly Blocker[]): string {
   const moving = blockers.filter(({ cause }) => moves.includes(cause)).length;
-  const stuck = blockers.filter(({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause)).length;
+  const stuck = blockers.filter(
+    ({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause),
+  ).length;
   const vms = moving === 0 ? '' : `, ${moving} VM${moving === 1 ? '' : 's'} to be moved`;
   return `${vms}${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
-};
+}
 
-const stateText = (report: Report): string => {
+function stateText(report: Report): string {
   const { state, pods, blockers } = report;
   switch (state) {
     case 'Pending':
@@ -174,20 +205,23 @@ const stateText = (report: Report): string => {
     default:
       return state satisfies never;
   }
-};
+}
 
-const sentence = (report: Report): string => report.problem?.message ?? withContest(withStay(stateText(report), report), report);
+function sentence(report: Report): string {
+  return report.problem?.message ?? withContest(withStay(stateText(report), report), report);
+}
 
 /**
  * Returns the estimate; the stored one as long as the new one is about the same: a status is not
  * written again for a second.
  */
-const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string | undefined => {
+function estimateOf({ estimatedEnd }: Report, stored: MaintenanceStatus): string | undefined {
   if (estimatedEnd === undefined) return undefined;
   const before = readTime(stored.estimatedCompletionTime);
-  const same = before !== undefined && Math.abs(secondsBetween(before, estimatedEnd)) < estimateStep;
+  const same =
+    before !== undefined && Math.abs(secondsBetween(before, estimatedEnd)) < estimateStep;
   return same ? stored.estimatedCompletionTime : timeText(estimatedEnd);
-};
+}
 
 /**
  * Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and a
@@ -196,16 +230,17 @@ const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string
 const maxBytes = 98_304;
 
 /** Returns as many as fit: the number of all is stored beside them. */
-const storable = <T>(blockers: readonly T[]): readonly T[] => {
+function storable<T>(blockers: readonly T[]): readonly T[] {
   let left = maxBytes;
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
-};
+}
 
 /** Counts the blockers by cause, including those that are not stored. */
-const causesOf = ({ blockers }: Report): MaintenanceStatus['blockerCauses'] =>
-  blockers.length === 0 ? undefined : countedByCause(blockers).map(one => ({ ...one }));
+function causesOf({ blockers }: Report): MaintenanceStatus['blockerCauses'] {
+  return blockers.length === 0 ? undefined : countedByCause(blockers).map(one => ({ ...one }));
+}
 
-const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
+function statusOf(report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject {
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
@@ -213,7 +248,11 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
   // The blockers of a drain are dropped when there is no drain: it is not requested any more, waits
   // for its time, or has failed.
   const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
-  const blockers = storable(report.blockers.slice(0, maxBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })));
+  const blockers = storable(
+    report.blockers
+      .slice(0, maxBlockers)
+      .map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })),
+  );
   const status = {
     phase: report.state,
     message: sentence(report),
@@ -233,13 +272,13 @@ const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Ins
     conditions: maintenanceConditions(report, stored, request.generation, now),
   } satisfies { readonly [Field in keyof MaintenanceStatus]: unknown };
   return status;
-};
+}
 
 /**
  * Returns the adapter of the served kind. Its leases are the ones that medik8s' operators agree on:
  * all operators that work on a node use the same one.
  */
-export const maintenance = (leaseNamespace: string): KindAdapter => {
+export function maintenance(leaseNamespace: string): KindAdapter {
   const adapter: KindAdapter = {
     name: 'maintenances.drydock.dev',
     apiVersion: 'drydock.dev/v1alpha1',
@@ -254,8 +293,14 @@ export const maintenance = (leaseNamespace: string): KindAdapter => {
     component: 'drydock',
     events: {
       begun: { reason: 'MaintenanceBegun', message: 'The maintenance has begun' },
-      succeeded: { reason: 'NodeDrained', message: 'The node is drained and stays held until this object is deleted' },
-      failed: { reason: 'MaintenanceFailed', message: 'The maintenance has failed: see its status' },
+      succeeded: {
+        reason: 'NodeDrained',
+        message: 'The node is drained and stays held until this object is deleted',
+      },
+      failed: {
+        reason: 'MaintenanceFailed',
+        message: 'The maintenance has failed: see its status',
+      },
       removed: { reason: 'MaintenanceEnded', message: 'The node has been released' },
       uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
     },
@@ -264,4 +309,4 @@ export const maintenance = (leaseNamespace: string): KindAdapter => {
     read: raw => read(raw, adapter),
   };
   return adapter;
-};
+}

@@ -10,16 +10,24 @@ import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
 const beta = kubevirt('operators');
 const alpha = kubevirtAlpha(kubevirtAlphaOfOurs);
 
-const raw = (metadata: object, spec?: object): unknown => ({
-  metadata: { name: 'nm', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-11-21T08:00:00Z', ...metadata },
-  ...(spec && { spec }),
-});
+function raw(metadata: object, spec?: object): unknown {
+  return {
+    metadata: {
+      name: 'nm',
+      uid: 'u',
+      resourceVersion: '7',
+      creationTimestamp: '2026-11-21T08:00:00Z',
+      ...metadata,
+    },
+    ...(spec && { spec }),
+  };
+}
 
-const read = (adapter: KindAdapter, metadata: object, spec?: object): MaintenanceRequest => {
+function read(adapter: KindAdapter, metadata: object, spec?: object): MaintenanceRequest {
   const request = adapter.read(raw(metadata, spec));
   assert.ok(typeof request !== 'string');
   return request;
-};
+}
 
 const full: Report = {
   state: 'Draining',
@@ -30,12 +38,28 @@ const full: Report = {
   pods: { total: 5, toEvict: 4, gone: 3, waiting: 1 },
 };
 
-const status = (adapter: KindAdapter, report: Partial<Report> = {}): JsonObject =>
-  JSON.parse(JSON.stringify(adapter.status({ ...full, ...report }, read(adapter, {}, { nodeName: 'n1' }), at(100)))) as JsonObject;
+function status(adapter: KindAdapter, report: Partial<Report> = {}): JsonObject {
+  return JSON.parse(
+    JSON.stringify(
+      adapter.status({ ...full, ...report }, read(adapter, {}, { nodeName: 'n1' }), at(100)),
+    ),
+  ) as JsonObject;
+}
 
 test('each generation has the status fields that its operator knew, and no others', () => {
-  assert.deepEqual(status(beta), { phase: 'Running', pendingPods: ['a'], totalpods: 5, evictionPods: 4, errorOnLeaseCount: 2 });
-  assert.deepEqual(status(alpha), { phase: 'Running', pendingPods: ['a'], totalpods: 5, evictionPods: 4 });
+  assert.deepEqual(status(beta), {
+    phase: 'Running',
+    pendingPods: ['a'],
+    totalpods: 5,
+    evictionPods: 4,
+    errorOnLeaseCount: 2,
+  });
+  assert.deepEqual(status(alpha), {
+    phase: 'Running',
+    pendingPods: ['a'],
+    totalpods: 5,
+    evictionPods: 4,
+  });
 });
 
 test('a failure is called so where there is a word for it', () => {
@@ -44,7 +68,10 @@ test('a failure is called so where there is a word for it', () => {
     failure: 'NodeNotFound',
     problem: { reason: 'NodeNotFound', message: 'nodes "n1" not found' },
   };
-  assert.deepEqual([status(beta, failed)['phase'], status(alpha, failed)['phase']], ['Failed', 'Running']);
+  assert.deepEqual(
+    [status(beta, failed)['phase'], status(alpha, failed)['phase']],
+    ['Failed', 'Running'],
+  );
   assert.equal(status(alpha, failed)['lastError'], 'nodes "n1" not found');
 });
 
@@ -53,12 +80,19 @@ test('the node is named by spec.nodeName; in the oldest kind, the name of the ob
   assert.equal(typeof beta.read(raw({}, {})), 'string');
   assert.equal(read(alpha, {}, { nodeName: 'n1' }).nodeName, 'n1');
   assert.equal(read(alpha, { name: 'n2' }, { reason: 'disk' }).nodeName, 'n2');
-  assert.equal(read(alpha, { name: 'n3' }).nodeName, 'n3', 'an object without a spec names a node too');
+  assert.equal(
+    read(alpha, { name: 'n3' }).nodeName,
+    'n3',
+    'an object without a spec names a node too',
+  );
 });
 
 test('a namespaced object is written to where it is; a CRD without status subresource takes the status with the object', () => {
   const request = read(alpha, { namespace: 'ops', name: 'n1' });
-  assert.equal(statusPathOf(request), '/apis/kubevirt.io/v1alpha1/namespaces/ops/nodemaintenances/n1/status');
+  assert.equal(
+    statusPathOf(request),
+    '/apis/kubevirt.io/v1alpha1/namespaces/ops/nodemaintenances/n1/status',
+  );
   const found = kubevirtAlpha({ version: 'v1alpha3', statusSubresource: false });
   assert.equal(
     statusPathOf(read(found, { namespace: 'ops', name: 'n1' })),
@@ -71,9 +105,22 @@ test('taints, leases and finalizers are those of the generation', () => {
     { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' },
     { key: 'kubevirt.io/drain', effect: 'NoSchedule' },
   ];
-  for (const adapter of [beta, alpha]) assert.deepEqual(adapter.marks('Drain'), { unschedulable: true, taints, labels: {} });
-  assert.deepEqual(beta.lease('Node-A'), { namespace: 'operators', name: 'Node-A', holder: 'node-maintenance', released: 'blanked' });
+  for (const adapter of [beta, alpha])
+    assert.deepEqual(adapter.marks('Drain'), { unschedulable: true, taints, labels: {} });
+  assert.deepEqual(beta.lease('Node-A'), {
+    namespace: 'operators',
+    name: 'Node-A',
+    holder: 'node-maintenance',
+    released: 'blanked',
+  });
   assert.equal(alpha.lease('n1'), undefined);
-  assert.deepEqual([beta.finalizer, alpha.finalizer], ['foregroundDeleteNodeMaintenance', 'foregroundDeleteNodeMaintenance']);
-  assert.equal(kubevirtAlpha({ version: 'v1alpha3', statusSubresource: false }).finalizer, undefined, 'nobody but us would take it off');
+  assert.deepEqual(
+    [beta.finalizer, alpha.finalizer],
+    ['foregroundDeleteNodeMaintenance', 'foregroundDeleteNodeMaintenance'],
+  );
+  assert.equal(
+    kubevirtAlpha({ version: 'v1alpha3', statusSubresource: false }).finalizer,
+    undefined,
+    'nobody but us would take it off',
+  );
 });

@@ -11,26 +11,37 @@ const finalizer = 'foregroundDeleteNodeMaintenance';
  * Returns the adapter of nodemaintenance.kubevirt.io/v1beta1. Its leases are in the operator's own
  * namespace (OPERATOR_NAMESPACE).
  */
-export const kubevirt = (operatorNamespace: string): KindAdapter =>
-  nodeMaintenance({
+export function kubevirt(operatorNamespace: string): KindAdapter {
+  return nodeMaintenance({
     name: 'nodemaintenances.nodemaintenance.kubevirt.io',
     apiVersion: 'nodemaintenance.kubevirt.io/v1beta1',
     finalizer,
     statusSubresource: true,
-    statusFields: ['phase', 'lastError', 'pendingPods', 'totalpods', 'evictionPods', 'errorOnLeaseCount'],
+    statusFields: [
+      'phase',
+      'lastError',
+      'pendingPods',
+      'totalpods',
+      'evictionPods',
+      'errorOnLeaseCount',
+    ],
     failedPhase: 'Failed',
     drainTaint,
     labels: {},
     lease: ownLease(operatorNamespace),
     nameIsNode: false,
   });
+}
 
 /**
  * Form in which the cluster serves `kubevirt.io` NodeMaintenances. The CRD that Drydock installs
  * has both versions; the one of the very first operator had v1alpha3 only, the next ones v1alpha1
  * only, both namespaced at first and not all with a status subresource.
  */
-export type KubevirtAlpha = { readonly version: 'v1alpha1' | 'v1alpha3'; readonly statusSubresource: boolean };
+export type KubevirtAlpha = {
+  readonly version: 'v1alpha1' | 'v1alpha3';
+  readonly statusSubresource: boolean;
+};
 
 /** Form of the kind in this project's CRD. */
 export const kubevirtAlphaOfOurs: KubevirtAlpha = { version: 'v1alpha1', statusSubresource: true };
@@ -41,8 +52,8 @@ export const kubevirtAlphaOfOurs: KubevirtAlpha = { version: 'v1alpha1', statusS
  * remove ours, so an object that exists as v1alpha3 only gets none: the record on the node replaces
  * it.
  */
-export const kubevirtAlpha = ({ version, statusSubresource }: KubevirtAlpha): KindAdapter =>
-  nodeMaintenance({
+export function kubevirtAlpha({ version, statusSubresource }: KubevirtAlpha): KindAdapter {
+  return nodeMaintenance({
     name: 'nodemaintenances.kubevirt.io',
     apiVersion: `kubevirt.io/${version}`,
     ...(version === 'v1alpha1' && { finalizer }),
@@ -54,3 +65,4 @@ export const kubevirtAlpha = ({ version, statusSubresource }: KubevirtAlpha): Ki
     lease: () => undefined,
     nameIsNode: true,
   });
+}

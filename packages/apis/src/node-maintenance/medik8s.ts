@@ -6,8 +6,8 @@ import { nodeMaintenance } from './node-maintenance.ts';
  * Returns the adapter of nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, copied byte
  * for byte (seed contract, chapters 0 to 9).
  */
-export const medik8s = (leaseNamespace: string): KindAdapter =>
-  nodeMaintenance({
+export function medik8s(leaseNamespace: string): KindAdapter {
+  return nodeMaintenance({
     name: 'nodemaintenances.nodemaintenance.medik8s.io',
     apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
     finalizer: 'foregroundDeleteNodeMaintenance',
@@ -29,3 +29,4 @@ export const medik8s = (leaseNamespace: string): KindAdapter =>
     lease: sharedLease(leaseNamespace),
     nameIsNode: false,
   });
+}

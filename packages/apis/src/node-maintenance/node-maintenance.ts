@@ -13,7 +13,12 @@ import { percentOf } from '@drydock/core/drain';
 import type { Report } from '@drydock/core/maintenance';
 import type { Marks } from '@drydock/core/node';
 import type { MaintenanceFailure, MaintenanceState } from '@drydock/core/request';
-import { type KindAdapter, type LeaseName, type MaintenanceRequest, noHistory } from '@drydock/core/request';
+import {
+  type KindAdapter,
+  type LeaseName,
+  type MaintenanceRequest,
+  noHistory,
+} from '@drydock/core/request';
 import { readCommon } from '../read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
 
@@ -58,16 +63,24 @@ const phases: Readonly<Record<Exclude<MaintenanceState, 'Failed'>, string>> = {
   Drained: 'Succeeded',
 };
 
-const states: Readonly<Record<string, MaintenanceState>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
+const states: Readonly<Record<string, MaintenanceState>> = {
+  Running: 'Draining',
+  Succeeded: 'Drained',
+  Failed: 'Failed',
+};
 
 /**
  * Message of the API server for a pod in several budgets, which is constant: the eviction need not
  * be sent.
  */
-const severalBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+const severalBudgets =
+  'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
 
-const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | undefined => {
-  const told = blockers.filter(({ since, cause }) => cause === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds);
+function blockerErrors({ blockers }: Report, now: Temporal.Instant): string | undefined {
+  const told = blockers.filter(
+    ({ since, cause }) =>
+      cause === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds,
+  );
   const texts = told.map(({ pod, cause, message }) =>
     pod
       ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${cause === 'MultipleBudgets' ? severalBudgets : message}`
@@ -76,9 +89,9 @@ const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | un
   const unique = [...new Set(texts)];
   if (unique.length === 0) return undefined;
   return unique.length === 1 ? unique[0] : `[${joinLimited(unique)}]`;
-};
+}
 
-const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceStatus => {
+function counts(report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceStatus {
   const { pods, waiting, state } = report;
   if (pods === undefined) {
     const { drainProgress, pendingPods, pendingPodsRefs, totalpods, evictionPods } = stored;
@@ -91,15 +104,28 @@ const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceS
     totalpods: pods.total || undefined,
     evictionPods: pods.toEvict || undefined,
   };
-};
+}
 
 /** Returns only the fields that the generation has. */
-const limitedTo = (fields: readonly (keyof NodeMaintenanceStatus)[], status: NodeMaintenanceStatus): NodeMaintenanceStatus =>
-  Object.fromEntries(Object.entries(status).filter(([field]) => (fields as readonly string[]).includes(field)));
+function limitedTo(
+  fields: readonly (keyof NodeMaintenanceStatus)[],
+  status: NodeMaintenanceStatus,
+): NodeMaintenanceStatus {
+  return Object.fromEntries(
+    Object.entries(status).filter(([field]) => (fields as readonly string[]).includes(field)),
+  );
+}
 
-const statusOf = (generation: Generation, report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
+function statusOf(
+  generation: Generation,
+  report: Report,
+  request: MaintenanceRequest,
+  now: Temporal.Instant,
+): JsonObject {
   const stored = request.status as NodeMaintenanceStatus;
-  const lastError = report.problem?.message ?? (report.state === 'Drained' ? undefined : blockerErrors(report, now));
+  const lastError =
+    report.problem?.message ??
+    (report.state === 'Drained' ? undefined : blockerErrors(report, now));
   const status = limitedTo(generation.statusFields, {
     phase: report.state === 'Failed' ? generation.failedPhase : phases[report.state],
     ...counts(report, stored),
@@ -110,22 +136,37 @@ const statusOf = (generation: Generation, report: Report, request: MaintenanceRe
   const { lastUpdate, ...before } = stored;
   const unchanged = lastUpdate !== undefined && sameJson(status, before);
   return { ...status, lastUpdate: unchanged ? lastUpdate : timeText(now) };
-};
+}
 
 /** Returns the failure. The kind stores no cause; its texts are the contract. */
-const failureOf = ({ phase, lastError = '' }: NodeMaintenanceStatus): MaintenanceFailure | undefined => {
+function failureOf({
+  phase,
+  lastError = '',
+}: NodeMaintenanceStatus): MaintenanceFailure | undefined {
   if (phase !== 'Failed') return undefined;
   return /^nodes ".*" not found$/.test(lastError) ? 'NodeNotFound' : 'LeaseLost';
-};
+}
 
-const nodeNameOf = ({ nameIsNode }: Generation, name: string, spec: NodeMaintenanceSpec | undefined): string | undefined => {
+function nodeNameOf(
+  { nameIsNode }: Generation,
+  name: string,
+  spec: NodeMaintenanceSpec | undefined,
+): string | undefined {
   const { nodeName = '' } = spec ?? {};
   if (nodeName !== '') return nodeName;
   return nameIsNode ? name : undefined;
-};
+}
 
-const read = (raw: unknown, adapter: KindAdapter, generation: Generation): MaintenanceRequest | string => {
-  const { common, spec, status = {} } = readCommon<NodeMaintenanceSpec, NodeMaintenanceStatus>(raw, adapter);
+function read(
+  raw: unknown,
+  adapter: KindAdapter,
+  generation: Generation,
+): MaintenanceRequest | string {
+  const {
+    common,
+    spec,
+    status = {},
+  } = readCommon<NodeMaintenanceSpec, NodeMaintenanceStatus>(raw, adapter);
   const nodeName = nodeNameOf(generation, common.name, spec);
   if (nodeName === undefined) return 'spec.nodeName is empty: name the node to maintain';
   const waiting = status.pendingPods?.length ?? 0;
@@ -145,12 +186,16 @@ const read = (raw: unknown, adapter: KindAdapter, generation: Generation): Maint
       ...(failure && { failure }),
     },
   };
-};
+}
 
 /** Returns the kind adapter of one generation. */
-export const nodeMaintenance = (generation: Generation): KindAdapter => {
+export function nodeMaintenance(generation: Generation): KindAdapter {
   const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
-  const marks = { unschedulable: true, taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }], labels };
+  const marks = {
+    unschedulable: true,
+    taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }],
+    labels,
+  };
   const adapter: KindAdapter = {
     name,
     apiVersion,
@@ -171,8 +216,12 @@ export const nodeMaintenance = (generation: Generation): KindAdapter => {
     },
     status: (report, request, now) => statusOf(generation, report, request, now),
     readsDifferentlyAt: ({ blockers }, now) =>
-      earliest(blockers.map(({ since }) => secondsAfter(since, attemptSeconds)).filter(at => isBefore(now, at))),
+      earliest(
+        blockers
+          .map(({ since }) => secondsAfter(since, attemptSeconds))
+          .filter(at => isBefore(now, at)),
+      ),
     read: raw => read(raw, adapter, generation),
   };
   return adapter;
-};
+}

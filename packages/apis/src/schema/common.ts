@@ -2,9 +2,16 @@ import { maxExpressionLength } from '@drydock/core/plan';
 import { z } from 'zod';
 
 /** Returns a CEL rule of a CRD (x-kubernetes-validations). */
-export const rule = (rule: string, message: string): { readonly rule: string; readonly message: string } => ({ rule, message });
+export function rule(
+  rule: string,
+  message: string,
+): { readonly rule: string; readonly message: string } {
+  return { rule, message };
+}
 
-export const rules = (...all: readonly ReturnType<typeof rule>[]): Record<string, unknown> => ({ 'x-kubernetes-validations': all });
+export function rules(...all: readonly ReturnType<typeof rule>[]): Record<string, unknown> {
+  return { 'x-kubernetes-validations': all };
+}
 
 export const time = z.string().meta({ format: 'date-time' });
 
@@ -27,19 +34,26 @@ export const labelSelector = z
   })
   .describe('A label selector. An empty selector selects all pods.');
 
-export const podReference = z.object({ namespace: z.string().optional(), name: z.string().optional() });
+export const podReference = z.object({
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+});
 
 /**
  * Returns the same object without the defaults that the API server would fill in: for a kind whose
  * own defaults differ. It keeps the description and the rules.
  */
-export const withoutDefaults = (object: z.ZodObject): z.ZodObject => {
+export function withoutDefaults(object: z.ZodObject): z.ZodObject {
   const fields = Object.entries(object.shape).map(([key, field]) => [
     key,
-    field instanceof z.ZodDefault ? (field.removeDefault() as z.ZodType).optional().meta(field.meta() ?? {}) : field,
+    field instanceof z.ZodDefault
+      ? (field.removeDefault() as z.ZodType).optional().meta(field.meta() ?? {})
+      : field,
   ]);
-  return z.object(Object.fromEntries(fields) as Record<string, z.ZodType>).meta(object.meta() ?? {});
-};
+  return z
+    .object(Object.fromEntries(fields) as Record<string, z.ZodType>)
+    .meta(object.meta() ?? {});
+}
 
 const condition = z.object({
   type: z.string().max(316),
@@ -57,8 +71,13 @@ export const conditions = z
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
 
 /** Returns the schema of a CEL expression of a plan over a node. */
-export const expression = (what: string) =>
-  z.string().min(1).max(maxExpressionLength).describe(`${what} CEL over node, machine, plan and now.`);
+export function expression(what: string) {
+  return z
+    .string()
+    .min(1)
+    .max(maxExpressionLength)
+    .describe(`${what} CEL over node, machine, plan and now.`);
+}
 
 /** Schema of the name of a part of a plan: a stage, a gate, a hook. */
 export const stageName = z

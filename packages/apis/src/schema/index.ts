@@ -10,7 +10,12 @@ export {
   machineMaintenanceSpec,
   machineMaintenanceStatus,
 } from './machine-maintenance.ts';
-export { type MaintenanceSpec, type MaintenanceStatus, maintenanceSpec, maintenanceStatus } from './maintenance.ts';
+export {
+  type MaintenanceSpec,
+  type MaintenanceStatus,
+  maintenanceSpec,
+  maintenanceStatus,
+} from './maintenance.ts';
 export { type MaintenancePlanSpec, maintenancePlanSpec } from './maintenance-plan.ts';
 export {
   type MaintenancePlanRecordSpec,

@@ -48,25 +48,51 @@ const signal = z
           .string()
           .max(1024)
           .optional()
-          .describe("What the condition's message contains, in any case of letters: for conditions that stand for several things."),
+          .describe(
+            "What the condition's message contains, in any case of letters: for conditions that stand for several things.",
+          ),
       })
       .optional(),
     taint: z
-      .object({ key: z.string().min(1).max(316), value: z.string().max(63).optional(), effect: z.string().max(32).optional() })
+      .object({
+        key: z.string().min(1).max(316),
+        value: z.string().max(63).optional(),
+        effect: z.string().max(32).optional(),
+      })
       .optional(),
-    label: z.object({ key: z.string().min(1).max(316), value: z.string().max(63).optional() }).optional(),
-    annotation: z.object({ key: z.string().min(1).max(316), value: z.string().max(1024).optional() }).optional(),
+    label: z
+      .object({ key: z.string().min(1).max(316), value: z.string().max(63).optional() })
+      .optional(),
+    annotation: z
+      .object({ key: z.string().min(1).max(316), value: z.string().max(1024).optional() })
+      .optional(),
     kind: z.enum(eventKinds).describe('The meaning of the signal.'),
     description: z.string().max(1024).optional(),
-    state: z.enum(['Scheduled', 'Active']).optional().describe('Defaults to Scheduled where a time is known, else to Active.'),
-    notBeforeAnnotation: z.string().max(316).optional().describe('Annotation of the node with an RFC 3339 time: the start of the event.'),
+    state: z
+      .enum(['Scheduled', 'Active'])
+      .optional()
+      .describe('Defaults to Scheduled where a time is known, else to Active.'),
+    notBeforeAnnotation: z
+      .string()
+      .max(316)
+      .optional()
+      .describe('Annotation of the node with an RFC 3339 time: the start of the event.'),
     deadlineAnnotation: z
       .string()
       .max(316)
       .optional()
-      .describe('Annotation of the node with an RFC 3339 time: the time by which the machine must be empty.'),
-    notBeforeLabel: z.string().max(316).optional().describe('Label of the node with seconds since 1970: the start of the event.'),
-    notBeforeInMessage: z.boolean().optional().describe("The condition's message contains the time in HTTP's format."),
+      .describe(
+        'Annotation of the node with an RFC 3339 time: the time by which the machine must be empty.',
+      ),
+    notBeforeLabel: z
+      .string()
+      .max(316)
+      .optional()
+      .describe('Label of the node with seconds since 1970: the start of the event.'),
+    notBeforeInMessage: z
+      .boolean()
+      .optional()
+      .describe("The condition's message contains the time in HTTP's format."),
   })
   .meta(
     rules(
@@ -92,8 +118,14 @@ export const machineEventSourceSpec = z
       .array(signal)
       .max(64)
       .optional()
-      .describe('Conditions, labels, annotations and taints of a node that count as announcements.'),
-    presets: z.array(z.enum(presetNames)).max(16).optional().describe('Predefined signals by name: see docs/machine-events.md.'),
+      .describe(
+        'Conditions, labels, annotations and taints of a node that count as announcements.',
+      ),
+    presets: z
+      .array(z.enum(presetNames))
+      .max(16)
+      .optional()
+      .describe('Predefined signals by name: see docs/machine-events.md.'),
     responses: z.array(override).max(16).optional(),
     urgency: z
       .enum(['Heeded', 'Ignored'])
@@ -101,14 +133,23 @@ export const machineEventSourceSpec = z
       .describe(
         'For aws: Heeded: approval, windows and limits do not delay a machine that will be gone within ten minutes. Ignored: such a machine waits like any other. Signals of nodes are never urgent.',
       ),
-    drain: withoutDefaults(drain).optional().describe('spec.drain of the MachineMaintenances that this source creates.'),
+    drain: withoutDefaults(drain)
+      .optional()
+      .describe('spec.drain of the MachineMaintenances that this source creates.'),
     gates: z
       .array(z.string().min(1).max(316))
       .max(16)
       .optional()
       .describe('spec.gates of the MachineMaintenances that this source creates.'),
   })
-  .meta(rules(rule('has(self.aws) || has(self.signals) || has(self.presets)', 'set at least one of aws, signals and presets')))
+  .meta(
+    rules(
+      rule(
+        'has(self.aws) || has(self.signals) || has(self.presets)',
+        'set at least one of aws, signals and presets',
+      ),
+    ),
+  )
   .describe('Where announcements about machines come from.');
 
 export const machineEventSourceStatus = z
@@ -118,8 +159,16 @@ export const machineEventSourceStatus = z
     nextScanTime: time.optional(),
     machines: z.int().optional().describe('Number of machines whose events the source reads.'),
     events: z.int().optional().describe('Number of pending events.'),
-    unknownMachines: z.array(z.string()).max(20).optional().describe('Instances that the cloud does not know; at most 20.'),
-    withoutProviderID: z.array(z.string()).max(20).optional().describe('Machines (namespace/name) without a provider id; at most 20.'),
+    unknownMachines: z
+      .array(z.string())
+      .max(20)
+      .optional()
+      .describe('Instances that the cloud does not know; at most 20.'),
+    withoutProviderID: z
+      .array(z.string())
+      .max(20)
+      .optional()
+      .describe('Machines (namespace/name) without a provider id; at most 20.'),
     trouble: z.enum(troubleReasons).optional(),
     conditions,
   })
@@ -136,6 +185,8 @@ export const nodeNoticeSpec = z
     events: z.array(machineEvent).max(32),
     trouble: z.object({ reason: z.enum(troubleReasons), message: z.string().max(1024) }).optional(),
   })
-  .describe("The announcements that the agent of a node received from its cloud's metadata service. The object has the name of the node.");
+  .describe(
+    "The announcements that the agent of a node received from its cloud's metadata service. The object has the name of the node.",
+  );
 
 export type NodeNoticeSpec = z.input<typeof nodeNoticeSpec>;

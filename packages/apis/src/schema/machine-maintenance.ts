@@ -11,10 +11,18 @@ import { drain } from './maintenance.ts';
 
 export const machineEvent = z
   .object({
-    provider: z.string().min(1).max(1024).describe("The announcing party: aws, azure, gcp, node, or the sender's own name."),
+    provider: z
+      .string()
+      .min(1)
+      .max(1024)
+      .describe("The announcing party: aws, azure, gcp, node, or the sender's own name."),
     id: z.string().min(1).max(1024),
     kind: z.enum(eventKinds),
-    code: z.string().max(1024).optional().describe("The provider's own code, for example instance-stop."),
+    code: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe("The provider's own code, for example instance-stop."),
     instance: z.string().max(1024).optional().describe("The machine's name in its cloud."),
     resource: z.string().max(2048).optional(),
     notBefore: time.optional(),
@@ -25,14 +33,20 @@ export const machineEvent = z
       .int32()
       .min(2)
       .optional()
-      .describe('Which time it is that this id is announced, where it was over before. Counted by Drydock.'),
+      .describe(
+        'Which time it is that this id is announced, where it was over before. Counted by Drydock.',
+      ),
     toldTime: time
       .optional()
       .describe(
         "When the sender wrote it, by the sender's clock: of two reports by one sender the later counts, in whatever order they arrive.",
       ),
     description: z.string().max(4096).optional(),
-    source: z.string().min(1).max(253).describe('The MachineEventSource or the agent that reported the event.'),
+    source: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe('The MachineEventSource or the agent that reported the event.'),
   })
   .describe('Announcements about a machine.');
 
@@ -40,22 +54,34 @@ export const machineMaintenanceSpec = z
   .object({
     maintenancescheduled: z
       .boolean()
-      .describe('Whether the deletion of the machine has been issued or is about to be. Written by Drydock; false in a new object.'),
+      .describe(
+        'Whether the deletion of the machine has been issued or is about to be. Written by Drydock; false in a new object.',
+      ),
     eventcode: z.string().optional().describe('AWS event code of the first event.'),
     eventid: z.string().optional().describe('AWS InstanceEventId of the first event.'),
-    machineid: z.string().describe("The machine's name in its cloud, for example an EC2 instance id."),
+    machineid: z
+      .string()
+      .describe("The machine's name in its cloud, for example an EC2 instance id."),
     machinelink: z.string().describe('Name of the Machine; name of the node where there is none.'),
     machineRef: z
       .object({
         apiVersion: z.string().max(253).optional(),
-        kind: z.enum(['Machine', 'Node']).describe('Node: there is no Machine; drain the node only.'),
+        kind: z
+          .enum(['Machine', 'Node'])
+          .describe('Node: there is no Machine; drain the node only.'),
         namespace: z.string().max(63).optional(),
         name: objectName,
       })
       .optional()
-      .describe('The full reference of the machine in machinelink. Defaults to a Machine of that name in any namespace.'),
+      .describe(
+        'The full reference of the machine in machinelink. Defaults to a Machine of that name in any namespace.',
+      ),
     nodeName: objectName.optional().describe('The node, where the Machine does not name it.'),
-    events: z.array(machineEvent).max(32).optional().describe('The announcements. Their reporter keeps them up to date.'),
+    events: z
+      .array(machineEvent)
+      .max(32)
+      .optional()
+      .describe('The announcements. Their reporter keeps them up to date.'),
     strategy: z
       .enum(strategies)
       .optional()
@@ -63,18 +89,36 @@ export const machineMaintenanceSpec = z
         'Drain: hold and drain the node, wait until the event is over, release it. Replace: drain, then delete the Machine. ReplaceWithSurge: add another machine first. Notify: take no action. Defaults to the strategy for the kinds of the events.',
       ),
     notBefore: time.optional().describe('The maintenance does not begin before this time.'),
-    deadline: time.optional().describe('The time by which the machine must be empty. Defaults to that of the events.'),
-    approval: z.enum(['NotRequired', 'Required']).optional().describe('Required: the maintenance does not begin before approved is true.'),
-    approved: z.boolean().optional().describe('Approves the maintenance. The annotation drydock.dev/approved: "true" has the same effect.'),
+    deadline: time
+      .optional()
+      .describe('The time by which the machine must be empty. Defaults to that of the events.'),
+    approval: z
+      .enum(['NotRequired', 'Required'])
+      .optional()
+      .describe('Required: the maintenance does not begin before approved is true.'),
+    approved: z
+      .boolean()
+      .optional()
+      .describe(
+        'Approves the maintenance. The annotation drydock.dev/approved: "true" has the same effect.',
+      ),
     gates: z
       .array(z.string().min(1).max(316))
       .max(16)
       .optional()
-      .describe('Node conditions, in addition to Ready, that must be True before a drained node is released.'),
+      .describe(
+        'Node conditions, in addition to Ready, that must be True before a drained node is released.',
+      ),
     drain: withoutDefaults(drain)
       .optional()
-      .describe('How to drain the node: as in a Maintenance, but deleteEmptyDirData and force default to true.'),
-    keepSeconds: z.int32().min(0).optional().describe('How long the object is kept after its end, in seconds. Defaults to 259200.'),
+      .describe(
+        'How to drain the node: as in a Maintenance, but deleteEmptyDirData and force default to true.',
+      ),
+    keepSeconds: z
+      .int32()
+      .min(0)
+      .optional()
+      .describe('How long the object is kept after its end, in seconds. Defaults to 259200.'),
   })
   .describe('A machine that its cloud will restart, stop or take away.');
 
@@ -91,7 +135,10 @@ export const machineMaintenanceStatus = z
       ),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    strategy: z.enum(strategies).optional().describe('The strategy in force since the maintenance began.'),
+    strategy: z
+      .enum(strategies)
+      .optional()
+      .describe('The strategy in force since the maintenance began.'),
     scheduledTime: time.optional().describe('When the maintenance will begin.'),
     deadline: time.optional(),
     startTime: time.optional(),
@@ -101,16 +148,25 @@ export const machineMaintenanceStatus = z
     beganForDeadline: z
       .boolean()
       .optional()
-      .describe('Whether the maintenance began outside of an opening because its deadline left no time.'),
+      .describe(
+        'Whether the maintenance began outside of an opening because its deadline left no time.',
+      ),
     maintenanceName: z.string().optional().describe('The Maintenance that drains the node.'),
     nodeName: z.string().optional(),
     bootID: z.string().optional().describe('Boot ID of the node when the maintenance began.'),
-    machineUID: z.string().optional().describe('uid of the Machine when the maintenance began: a successor of its name is another one.'),
+    machineUID: z
+      .string()
+      .optional()
+      .describe(
+        'uid of the Machine when the maintenance began: a successor of its name is another one.',
+      ),
     set: z.string().optional().describe('The set that replaces the machine.'),
     handledEvents: z
       .array(z.string())
       .optional()
-      .describe('The events that this maintenance has handled: provider, id and, from the second on, which occurrence of that id.'),
+      .describe(
+        'The events that this maintenance has handled: provider, id and, from the second on, which occurrence of that id.',
+      ),
     history: z.array(record).max(30).optional().describe('The latest transitions, oldest first.'),
     conditions,
   })

@@ -16,18 +16,30 @@ const gateCommon = {
     .array(z.enum(gatePlaces))
     .max(2)
     .optional()
-    .describe('When the gate is evaluated. Defaults to both: before a node starts, and while it soaks.'),
+    .describe(
+      'When the gate is evaluated. Defaults to both: before a node starts, and while it soaks.',
+    ),
   onFalse: z
     .enum(['Wait', 'Halt'])
     .default('Wait')
     .describe(
       'Wait: the plan waits until the gate is true again. Halt: once a node has started, the plan halts until spec.retries sets the gate aside.',
     ),
-  forSeconds: seconds.default(0).describe('Seconds for which the gate must have been true without interruption before a node starts.'),
+  forSeconds: seconds
+    .default(0)
+    .describe(
+      'Seconds for which the gate must have been true without interruption before a node starts.',
+    ),
 };
 
 const workloads = z
-  .object({ namespaces: z.array(z.string().min(1).max(63)).max(100).optional().describe('Defaults to all namespaces.') })
+  .object({
+    namespaces: z
+      .array(z.string().min(1).max(63))
+      .max(100)
+      .optional()
+      .describe('Defaults to all namespaces.'),
+  })
   .describe('True when every PodDisruptionBudget has at least as many healthy pods as it wants.');
 
 const object = z
@@ -43,33 +55,59 @@ const object = z
       .describe('Plural name of the resource, for example cephclusters.'),
     namespace: z.string().min(1).max(63).optional(),
     name: objectName,
-    expression: z.string().min(1).max(maxExpressionLength).describe('Whether the object is as it should be. CEL over object and now.'),
+    expression: z
+      .string()
+      .min(1)
+      .max(maxExpressionLength)
+      .describe('Whether the object is as it should be. CEL over object and now.'),
   })
-  .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate cannot read Secrets')))
-  .describe('True when the expression is true for one object, which Drydock must have the right to read.');
+  .meta(
+    rules(
+      rule(
+        "!(self.apiVersion == 'v1' && self.resource == 'secrets')",
+        'a gate cannot read Secrets',
+      ),
+    ),
+  )
+  .describe(
+    'True when the expression is true for one object, which Drydock must have the right to read.',
+  );
 
 /**
  * Returns the schema of a source. The gate reports whether the operator knows the source: the API
  * server does not.
  */
-const source = (kind: string) =>
-  stageName.default('default').describe(`Name of a source of kind ${kind} in the file of the operator's flag --monitoring-config.`);
+function source(kind: string) {
+  return stageName
+    .default('default')
+    .describe(
+      `Name of a source of kind ${kind} in the file of the operator's flag --monitoring-config.`,
+    );
+}
 
 const promql = z
   .object({
     source: source('prometheus'),
-    query: z.string().min(1).max(4096).describe('An instant query that returns a vector or a scalar.'),
+    query: z
+      .string()
+      .min(1)
+      .max(4096)
+      .describe('An instant query that returns a vector or a scalar.'),
     expression: z
       .string()
       .min(1)
       .max(maxExpressionLength)
-      .describe('Whether a sample is as it should be; must be true for all samples. CEL over value (a double) and labels.'),
+      .describe(
+        'Whether a sample is as it should be; must be true for all samples. CEL over value (a double) and labels.',
+      ),
     minSamples: z
       .int32()
       .min(1)
       .max(1000)
       .default(1)
-      .describe('Minimum number of samples. With fewer samples, or a value that is not finite, the gate is Unknown.'),
+      .describe(
+        'Minimum number of samples. With fewer samples, or a value that is not finite, the gate is Unknown.',
+      ),
   })
   .describe('True when the expression is true for every sample of a Prometheus query.');
 
@@ -97,7 +135,8 @@ const alerts = z
   })
   .describe('True when no matching alert is firing. Silenced and inhibited alerts do not count.');
 
-const oneKind = '[has(self.workloads), has(self.object), has(self.promql), has(self.alerts)].filter(one, one).size() == 1';
+const oneKind =
+  '[has(self.workloads), has(self.object), has(self.promql), has(self.alerts)].filter(one, one).size() == 1';
 
 export const gate = z
   .object({

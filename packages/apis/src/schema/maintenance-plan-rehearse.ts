@@ -8,7 +8,11 @@ export const rehearse = z
       .enum(['Required', 'NotRequired'])
       .default('Required')
       .describe('Required: no node starts before the current plan has been rehearsed.'),
-    everySeconds: z.int32().min(60).optional().describe('Interval of further rehearsals during the run, in seconds. Defaults to none.'),
+    everySeconds: z
+      .int32()
+      .min(60)
+      .optional()
+      .describe('Interval of further rehearsals during the run, in seconds. Defaults to none.'),
     refuse: z
       .array(z.enum(rehearsalRefusals))
       .max(rehearsalRefusals.length)
@@ -27,16 +31,24 @@ export const rehearse = z
       .min(1)
       .max(1024)
       .optional()
-      .describe('Drydock image for the pod of the rehearsal. Defaults to the image of the operator.'),
+      .describe(
+        'Drydock image for the pod of the rehearsal. Defaults to the image of the operator.',
+      ),
     workSeconds: z
       .int32()
       .min(0)
       .optional()
-      .describe('Duration of the work on one node, in seconds. Defaults to the durations recorded by earlier runs.'),
+      .describe(
+        'Duration of the work on one node, in seconds. Defaults to the durations recorded by earlier runs.',
+      ),
     rebootSeconds: z
       .int32()
       .min(0)
       .optional()
-      .describe('Duration of a reboot, in seconds. Defaults to the durations recorded by earlier runs.'),
+      .describe(
+        'Duration of a reboot, in seconds. Defaults to the durations recorded by earlier runs.',
+      ),
   })
-  .describe('Simulates the plan on a copy of the cluster, in a pod that only reads; status.forecast has the result.');
+  .describe(
+    'Simulates the plan on a copy of the cluster, in a pod that only reads; status.forecast has the result.',
+  );

@@ -27,14 +27,23 @@ const inFlight = z.object({
     .object({ kind: z.enum(workKinds), rebootsNode: z.boolean(), timeoutSeconds: z.int() })
     .describe('The work that the node started with; later edits of the plan do not change it.'),
   providerID: z.string().optional().describe('spec.providerID of the node.'),
-  heldAs: z.string().optional().describe('nodeUID at the beginning, if its machine has registered anew since.'),
-  domains: z.record(z.string(), z.string()).optional().describe('Values that the node has for the labels in concurrency.perTopology.'),
+  heldAs: z
+    .string()
+    .optional()
+    .describe('nodeUID at the beginning, if its machine has registered anew since.'),
+  domains: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Values that the node has for the labels in concurrency.perTopology.'),
   state: z.enum(nodeStates),
   startTime: time,
   since: time.describe('When the node entered this state.'),
   attempt: z.int32().min(0).max(maxAttempts),
   bootIDBefore: z.string().optional(),
-  idleBootID: z.string().optional().describe('A boot before any container of the work ran: it proves nothing.'),
+  idleBootID: z
+    .string()
+    .optional()
+    .describe('A boot before any container of the work ran: it proves nothing.'),
   taintsBefore: z.array(z.string()).max(maxTaints).optional(),
   pod: z.string().optional().describe('Name of the pod of this attempt.'),
   podUID: z.string().optional(),
@@ -46,7 +55,9 @@ const inFlight = z.object({
   soakMark: z
     .string()
     .optional()
-    .describe('Changes when the node boots or was not Ready, and when nobody watched: the soak time starts again.'),
+    .describe(
+      'Changes when the node boots or was not Ready, and when nobody watched: the soak time starts again.',
+    ),
   soakBrokenTime: time.optional(),
   rebooted: z.boolean().optional(),
   outcome: z
@@ -99,10 +110,17 @@ const forecast = z
     runID: z.string(),
     specHash: z.string().describe('Hash of the fields of the plan that the rehearsal depends on.'),
     finishes: z.boolean().describe('Whether all nodes are done at the end.'),
-    endTime: time.optional().describe('When the plan is complete: half of the simulated runs end by then.'),
-    latestEndTime: time.optional().describe('When the plan is complete at the latest: nine in ten simulated runs end by then.'),
+    endTime: time
+      .optional()
+      .describe('When the plan is complete: half of the simulated runs end by then.'),
+    latestEndTime: time
+      .optional()
+      .describe('When the plan is complete at the latest: nine in ten simulated runs end by then.'),
     firstEndTime: time.optional().describe('endTime of the first rehearsal of the run.'),
-    driftSeconds: z.int().optional().describe('Seconds by which endTime is later than firstEndTime.'),
+    driftSeconds: z
+      .int()
+      .optional()
+      .describe('Seconds by which endTime is later than firstEndTime.'),
     nodes: z.int().describe('Number of nodes that start.'),
     windows: z.int().describe('Number of openings of the windows in which nodes start.'),
     podsMoved: z.int(),
@@ -118,60 +136,99 @@ const forecast = z
       .max(5)
       .optional()
       .describe('The workloads with the lowest share of ready pods; at most 5.'),
-    firstNodes: z.array(z.string()).max(20).optional().describe('For order.by Cost: the nodes to start first.'),
+    firstNodes: z
+      .array(z.string())
+      .max(20)
+      .optional()
+      .describe('For order.by Cost: the nodes to start first.'),
   })
   .describe('The prediction of the latest rehearsal.');
 
 const soak = z
   .object({
     stage: z.string(),
-    since: time.optional().describe('Since when all of its nodes have been Ready and done without interruption.'),
-    mark: z.string().optional().describe('Boots and Ready conditions of its nodes: the soak time starts again when they change.'),
+    since: time
+      .optional()
+      .describe('Since when all of its nodes have been Ready and done without interruption.'),
+    mark: z
+      .string()
+      .optional()
+      .describe(
+        'Boots and Ready conditions of its nodes: the soak time starts again when they change.',
+      ),
     lacking: z
       .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
       .max(maxLacking)
       .optional()
-      .describe('Nodes of the stage that were done and are not Ready or not done any more. After done.withinSeconds they have failed.'),
+      .describe(
+        'Nodes of the stage that were done and are not Ready or not done any more. After done.withinSeconds they have failed.',
+      ),
   })
   .describe('The soak time of the stage that is over, until the next one begins.');
 
-const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
+const failure = z.object({
+  node: z.string(),
+  stage: z.string(),
+  step: z.enum(nodeStates),
+  message: z.string(),
+  time,
+  held: z.boolean(),
+});
 
 export const maintenancePlanStatus = z
   .object({
     phase: z.enum(planPhases).optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    specHash: z.string().optional().describe('Hash of the part of the spec that a MaintenanceApproval agrees to.'),
+    specHash: z
+      .string()
+      .optional()
+      .describe('Hash of the part of the spec that a MaintenanceApproval agrees to.'),
     run: z
       .object({
         id: z.string(),
-        revision: z.string().describe('Hash of the work; from the second run of the plan on with the number of the run.'),
-        number: z.int().optional().describe('The number of this run of the plan, from the second on.'),
+        revision: z
+          .string()
+          .describe(
+            'Hash of the work; from the second run of the plan on with the number of the run.',
+          ),
+        number: z
+          .int()
+          .optional()
+          .describe('The number of this run of the plan, from the second on.'),
         startTime: time,
         soak: soak.optional(),
         stage: z.string().optional(),
         begun: z
           .record(z.string(), time)
           .optional()
-          .describe('When the first node of each stage started; only with approval.expiresAfterSeconds.'),
+          .describe(
+            'When the first node of each stage started; only with approval.expiresAfterSeconds.',
+          ),
         agreed: z
           .record(z.string(), z.string())
           .optional()
-          .describe('By the uid of a MaintenanceApproval without a specHash: the specHash when the operator first saw it.'),
+          .describe(
+            'By the uid of a MaintenanceApproval without a specHash: the specHash when the operator first saw it.',
+          ),
       })
       .optional(),
     nodes: z
       .object({
         selected: z.int(),
         due: z.int(),
-        dueAgain: z.int().optional().describe('Nodes that this run is over with, and that are due: the next run takes them.'),
+        dueAgain: z
+          .int()
+          .optional()
+          .describe('Nodes that this run is over with, and that are due: the next run takes them.'),
         blocked: z.int(),
         inFlight: z.int(),
         done: z.int(),
         failed: z.int(),
         skipped: z.int(),
-        unavailable: z.int().describe('Selected nodes that are out of service, whatever the cause.'),
+        unavailable: z
+          .int()
+          .describe('Selected nodes that are out of service, whatever the cause.'),
         progress: z.string().describe('Nodes done, of all that take part.'),
       })
       .optional(),
@@ -179,30 +236,70 @@ export const maintenancePlanStatus = z
       .object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() })
       .optional()
       .describe('Percentages of spec.concurrency as numbers of nodes.'),
-    stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
+    stages: z
+      .array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() }))
+      .optional(),
     inFlight: z.array(inFlight).max(maxSlots).optional(),
-    preparing: z.array(preparing).max(maxSlots).optional().describe('Nodes that are being prepared before they are held.'),
+    preparing: z
+      .array(preparing)
+      .max(maxSlots)
+      .optional()
+      .describe('Nodes that are being prepared before they are held.'),
     waiting: z
-      .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
+      .array(
+        z.object({
+          word: z.string(),
+          who: z.string(),
+          node: z.string().optional(),
+          since: time,
+          ends: time.optional(),
+        }),
+      )
       .max(50)
       .optional()
       .describe('What the plan or its nodes wait for.'),
     waitingFor: z.string().optional().describe('The word of the first entry of waiting.'),
-    upNext: z.array(z.string()).max(maxUpNext).optional().describe('The next nodes of the current stage, in order.'),
-    hooks: z.array(hookRun).max(maxHookRuns).optional().describe('Hooks of this run that something waits for.'),
+    upNext: z
+      .array(z.string())
+      .max(maxUpNext)
+      .optional()
+      .describe('The next nodes of the current stage, in order.'),
+    hooks: z
+      .array(hookRun)
+      .max(maxHookRuns)
+      .optional()
+      .describe('Hooks of this run that something waits for.'),
     gates: z
-      .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
+      .array(
+        z.object({
+          name: z.string(),
+          value: z.enum(['True', 'False', 'Unknown']),
+          since: time,
+          message: z.string(),
+        }),
+      )
       .max(16)
       .optional()
       .describe('The value of each gate, and since when.'),
-    haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that halted the plan.'),
+    haltedBy: z
+      .object({ gate: z.string(), message: z.string(), time })
+      .optional()
+      .describe('The gate that halted the plan.'),
     passedOver: z
       .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
       .max(20)
       .optional()
-      .describe('Nodes that limits keep waiting while other nodes start, for order.starvedAfterSeconds.'),
-    failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
-    expectedEndTime: time.optional().describe('When the plan will be complete, at the observed rate; whole minutes.'),
+      .describe(
+        'Nodes that limits keep waiting while other nodes start, for order.starvedAfterSeconds.',
+      ),
+    failures: z
+      .array(failure)
+      .max(50)
+      .optional()
+      .describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
+    expectedEndTime: time
+      .optional()
+      .describe('When the plan will be complete, at the observed rate; whole minutes.'),
     rehearsal: rehearsal.optional().describe('The rehearsal that is running or has failed.'),
     forecast: forecast.optional(),
     completionTime: time.optional(),
@@ -222,7 +319,10 @@ const verdict = z.object({
   rebooted: z.boolean(),
   held: z.boolean().describe('The node stays held: delete its Maintenance to release it.'),
   requeues: z.int(),
-  workSeconds: z.int().optional().describe('Duration of the work in seconds, until the reboot where there was one.'),
+  workSeconds: z
+    .int()
+    .optional()
+    .describe('Duration of the work in seconds, until the reboot where there was one.'),
   rebootSeconds: z.int().optional(),
 });
 
@@ -233,7 +333,10 @@ export const maintenancePlanRecordSpec = z
     runID: z.string().max(63),
     revision: z.string().max(63),
     slice: z.int32().min(0),
-    verdicts: z.record(z.string(), verdict).meta({ maxProperties: 500 }).describe('The verdicts by the name of the node.'),
+    verdicts: z
+      .record(z.string(), verdict)
+      .meta({ maxProperties: 500 })
+      .describe('The verdicts by the name of the node.'),
   })
   .describe('The verdicts of up to 500 nodes in one run of a MaintenancePlan. Written by Drydock.');
 
@@ -241,7 +344,11 @@ export const maintenanceApprovalSpec = z
   .object({
     planName: objectName,
     runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
-    revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work invalidates the approval.'),
+    revision: z
+      .string()
+      .min(1)
+      .max(63)
+      .describe('status.run.revision of the plan: an edit of the work invalidates the approval.'),
     specHash: z
       .string()
       .min(1)
@@ -250,7 +357,9 @@ export const maintenanceApprovalSpec = z
       .describe(
         'status.specHash of the plan: an edit of anything but pauses, retries, skipped nodes and pace invalidates the approval. Defaults to the spec that the operator finds when it first sees the approval.',
       ),
-    stage: stageName.optional().describe('The stage after which the plan may proceed. When left out, the run may begin.'),
+    stage: stageName
+      .optional()
+      .describe('The stage after which the plan may proceed. When left out, the run may begin.'),
     promote: z
       .enum(['Stage', 'Full'])
       .optional()

@@ -8,21 +8,27 @@ const container = z
   .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
-const podSpec = (what: string) =>
-  z
+function podSpec(what: string) {
+  return z
     .object({ containers: z.array(container).min(1).max(32) })
     .meta({ 'x-kubernetes-preserve-unknown-fields': true })
     .describe(`PodSpec of ${what}. Drydock sets nodeName, restartPolicy and tolerations.`);
+}
 
 export const prepare = z
   .object({
-    job: z.object({ podSpec: podSpec('the pod that prepares a node'), timeoutSeconds: z.int32().min(1).default(1800) }),
+    job: z.object({
+      podSpec: podSpec('the pod that prepares a node'),
+      timeoutSeconds: z.int32().min(1).default(1800),
+    }),
     refusalCode: z
       .int32()
       .min(1)
       .max(255)
       .default(3)
-      .describe('Exit code that rejects the node: the node is Blocked, and other nodes start instead.'),
+      .describe(
+        'Exit code that rejects the node: the node is Blocked, and other nodes start instead.',
+      ),
   })
   .describe(
     'Prepares the next nodes before they are held, for example by pulling an image or checking a firmware. Does not count towards any limit.',
@@ -32,7 +38,10 @@ export const hook = z
   .object({
     name: stageName,
     at: z.enum(hookPlaces).describe('When the hook runs. OnHalt: each time the plan is halted.'),
-    job: z.object({ podSpec: podSpec('the pod of the hook, which runs on any node'), timeoutSeconds: z.int32().min(1).default(600) }),
+    job: z.object({
+      podSpec: podSpec('the pod of the hook, which runs on any node'),
+      timeoutSeconds: z.int32().min(1).default(600),
+    }),
     onFailure: z
       .enum(['Pause', 'Continue'])
       .default('Pause')
@@ -50,7 +59,9 @@ const job = z
     rebootsNode: z
       .boolean()
       .default(false)
-      .describe('Whether the work reboots its own node: the pod may die, and only a new boot ID ends the work.'),
+      .describe(
+        'Whether the work reboots its own node: the pod may die, and only a new boot ID ends the work.',
+      ),
     timeoutSeconds: z.int32().min(1).default(1800),
     attempts: z.int32().min(1).max(maxAttempts).default(1),
   })
@@ -61,8 +72,17 @@ export const work = z
     job: job.optional(),
     reboot: z
       .object({
-        image: z.string().min(1).max(1024).optional().describe('Drydock image for the pod. Defaults to the image of the operator.'),
-        timeoutSeconds: z.int32().min(1).default(900).describe('Seconds within which the node must be Ready again.'),
+        image: z
+          .string()
+          .min(1)
+          .max(1024)
+          .optional()
+          .describe('Drydock image for the pod. Defaults to the image of the operator.'),
+        timeoutSeconds: z
+          .int32()
+          .min(1)
+          .default(900)
+          .describe('Seconds within which the node must be Ready again.'),
       })
       .optional()
       .describe('Reboots the node by systemd and waits for the new boot ID.'),
@@ -72,15 +92,24 @@ export const work = z
           .record(z.string(), z.string().max(1024))
           .meta({
             maxProperties: 32,
-            ...rules(rule("self.all(key, !key.contains('drydock.dev/'))", 'annotations of drydock.dev are reserved for Drydock')),
+            ...rules(
+              rule(
+                "self.all(key, !key.contains('drydock.dev/'))",
+                'annotations of drydock.dev are reserved for Drydock',
+              ),
+            ),
           })
           .optional()
-          .describe('Annotations for the Maintenance of the node, which whoever does the work can read.'),
+          .describe(
+            'Annotations for the Maintenance of the node, which whoever does the work can read.',
+          ),
         finished: z.object({ expression: expression('Whether the work on the node has ended.') }),
         timeoutSeconds: z.int32().min(1).default(7200),
       })
       .optional()
-      .describe('Another program or a person does the work once the Maintenance of the node is Drained.'),
+      .describe(
+        'Another program or a person does the work once the Maintenance of the node is Drained.',
+      ),
     replace: z
       .object({
         strategy: z
@@ -89,10 +118,16 @@ export const work = z
           .describe(
             'Replace: drain the node, then delete its machine. ReplaceWithSurge: wait for an additional machine to be Ready before draining.',
           ),
-        timeoutSeconds: z.int32().min(1).default(7200).describe('Seconds within which the desired number of machines must be Ready again.'),
+        timeoutSeconds: z
+          .int32()
+          .min(1)
+          .default(7200)
+          .describe('Seconds within which the desired number of machines must be Ready again.'),
       })
       .optional()
-      .describe('Replaces the machine of the node, by a MachineMaintenance. Nodes that join after the run began do not take part.'),
+      .describe(
+        'Replaces the machine of the node, by a MachineMaintenance. Nodes that join after the run began do not take part.',
+      ),
     none: z.object({}).optional().describe('Only drains and releases the node.'),
   })
   .meta(

@@ -1,6 +1,15 @@
 import { maxFirst, maxGates } from '@drydock/core/plan';
 import { z } from 'zod';
-import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
+import {
+  expression,
+  labelSelector,
+  objectName,
+  rule,
+  rules,
+  stageName,
+  time,
+  withoutDefaults,
+} from './common.ts';
 import { drain } from './maintenance.ts';
 import { amount, concurrency } from './maintenance-plan-concurrency.ts';
 import { gate } from './maintenance-plan-gates.ts';
@@ -19,39 +28,73 @@ const due = z
     expression: expression('Whether a node is due.').optional(),
     olderThanSeconds: seconds.optional().describe('Only nodes older than this many seconds.'),
   })
-  .describe('Selects the nodes that are due; all conditions must be met. Defaults to every node, once per run.');
+  .describe(
+    'Selects the nodes that are due; all conditions must be met. Defaults to every node, once per run.',
+  );
 
 const done = z
   .object({
-    expression: expression('Whether a node is done. Defaults to: the node is no longer due.').optional(),
+    expression: expression(
+      'Whether a node is done. Defaults to: the node is no longer due.',
+    ).optional(),
     rebooted: z
       .enum(['Required', 'Optional'])
       .optional()
-      .describe('Whether the boot ID of the node must have changed. Defaults to Required when the work reboots the node.'),
+      .describe(
+        'Whether the boot ID of the node must have changed. Defaults to Required when the work reboots the node.',
+      ),
     withinSeconds: seconds
       .default(600)
-      .describe('Seconds after the end of the work within which the node must prove that it is done; otherwise it fails.'),
+      .describe(
+        'Seconds after the end of the work within which the node must prove that it is done; otherwise it fails.',
+      ),
   })
-  .describe('How a node proves that it is done: it is Ready, it has rebooted if required, and the expression is true.');
+  .describe(
+    'How a node proves that it is done: it is Ready, it has rebooted if required, and the expression is true.',
+  );
 
 const stage = z
   .object({
-    name: stageName.meta(rules(rule("!(self in ['rest', 'control-plane'])", 'rest and control-plane are reserved for the implied stages'))),
-    nodeSelector: labelSelector.optional().describe('Selects among the nodes that no earlier stage has taken. Defaults to all of them.'),
+    name: stageName.meta(
+      rules(
+        rule(
+          "!(self in ['rest', 'control-plane'])",
+          'rest and control-plane are reserved for the implied stages',
+        ),
+      ),
+    ),
+    nodeSelector: labelSelector
+      .optional()
+      .describe(
+        'Selects among the nodes that no earlier stage has taken. Defaults to all of them.',
+      ),
     limit: z.int32().min(1).optional().describe('Maximum number of nodes in this stage.'),
     maxInFlight: amount('Maximum number of nodes of this stage in flight at once.').optional(),
-    soakSeconds: seconds.default(0).describe('Seconds to wait after the last node of the stage before the next stage begins.'),
-    approveAfter: z.boolean().default(false).describe('Whether the next stage needs a MaintenanceApproval.'),
+    soakSeconds: seconds
+      .default(0)
+      .describe('Seconds to wait after the last node of the stage before the next stage begins.'),
+    approveAfter: z
+      .boolean()
+      .default(false)
+      .describe('Whether the next stage needs a MaintenanceApproval.'),
   })
-  .describe('Stages run one after the other. An implied last stage, rest, takes the remaining nodes.');
+  .describe(
+    'Stages run one after the other. An implied last stage, rest, takes the remaining nodes.',
+  );
 
 const halt = z
   .object({
     maxFailures: amount('Maximum number of failed nodes; one more halts the plan.').default('3%'),
-    consecutive: seconds.default(2).describe('Number of consecutive failures that halts the plan; 0: never.'),
-    inFirstStage: seconds.default(1).describe('Number of failures in the first of several stages that halts the plan; 0: never.'),
+    consecutive: seconds
+      .default(2)
+      .describe('Number of consecutive failures that halts the plan; 0: never.'),
+    inFirstStage: seconds
+      .default(1)
+      .describe('Number of failures in the first of several stages that halts the plan; 0: never.'),
   })
-  .describe('Failures that halt the plan. A halted plan starts no more nodes; nodes in flight continue.');
+  .describe(
+    'Failures that halt the plan. A halted plan starts no more nodes; nodes in flight continue.',
+  );
 
 const rollback = z
   .object({ due: due.optional(), done: done.optional(), prepare: prepare.optional(), work })
@@ -61,11 +104,15 @@ const rollback = z
 
 export const maintenancePlanSpec = z
   .object({
-    nodeSelector: labelSelector.describe('The nodes of the plan. An empty selector selects all nodes.'),
+    nodeSelector: labelSelector.describe(
+      'The nodes of the plan. An empty selector selects all nodes.',
+    ),
     membership: z
       .enum(['Follow', 'Snapshot'])
       .default('Follow')
-      .describe('Follow: nodes that are added later join their stage. Snapshot: only nodes that existed when the run began take part.'),
+      .describe(
+        'Follow: nodes that are added later join their stage. Snapshot: only nodes that existed when the run began take part.',
+      ),
     due: due.optional(),
     done: done.optional(),
     concurrency: concurrency.optional(),
@@ -78,7 +125,9 @@ export const maintenancePlanSpec = z
           .describe(
             'Order of the nodes within a stage. Defaults to Zone, Name. Age: oldest first. Name: alphabetical. Cost: the order that spec.rehearse has found to move the fewest pods more than once.',
           ),
-        expression: expression('A number for each node: lower numbers first. Takes precedence over by.').optional(),
+        expression: expression(
+          'A number for each node: lower numbers first. Takes precedence over by.',
+        ).optional(),
         starvedAfterSeconds: z
           .int32()
           .min(1)
@@ -90,7 +139,9 @@ export const maintenancePlanSpec = z
           .array(objectName)
           .max(maxFirst)
           .optional()
-          .describe('Nodes that start before the others of their stage, in this order. Does not change the stage of a node.'),
+          .describe(
+            'Nodes that start before the others of their stage, in this order. Does not change the stage of a node.',
+          ),
       })
       .optional(),
     stages: z
@@ -101,7 +152,9 @@ export const maintenancePlanSpec = z
     controlPlane: z
       .enum(['First', 'Last', 'Never', 'AsSelected'])
       .default('First')
-      .describe('When the control plane nodes start, one at a time. The etcd quorum is checked in any case.'),
+      .describe(
+        'When the control plane nodes start, one at a time. The etcd quorum is checked in any case.',
+      ),
     pace: z
       .object({
         deadline: time.describe(
@@ -110,25 +163,37 @@ export const maintenancePlanSpec = z
         mode: z
           .enum(['AsSoonAsPossible', 'Spread'])
           .default('AsSoonAsPossible')
-          .describe('Spread: start nodes evenly over the open time that is left until the deadline.'),
+          .describe(
+            'Spread: start nodes evenly over the open time that is left until the deadline.',
+          ),
       })
       .optional()
       .describe('How fast the plan proceeds.'),
     windows: z
       .enum(['Respect', 'Ignore'])
       .default('Respect')
-      .describe('Respect: start nodes only when the MaintenanceWindows allow it. Ignore: start nodes at any time.'),
+      .describe(
+        'Respect: start nodes only when the MaintenanceWindows allow it. Ignore: start nodes at any time.',
+      ),
     expectedSeconds: z
       .int32()
       .min(1)
       .optional()
-      .describe('Expected duration of one node, in seconds. Defaults to the longest duration in this run.'),
+      .describe(
+        'Expected duration of one node, in seconds. Defaults to the longest duration in this run.',
+      ),
     template: z
       .object({
         maintenance: z
           .object({
-            reason: z.string().max(1024).optional().describe('Reason for the maintenance, for people.'),
-            drain: withoutDefaults(drain).optional().describe('How to drain the nodes: as in a Maintenance.'),
+            reason: z
+              .string()
+              .max(1024)
+              .optional()
+              .describe('Reason for the maintenance, for people.'),
+            drain: withoutDefaults(drain)
+              .optional()
+              .describe('How to drain the nodes: as in a Maintenance.'),
           })
           .optional(),
       })
@@ -140,7 +205,9 @@ export const maintenancePlanSpec = z
     undo: z
       .boolean()
       .default(false)
-      .describe('Undo the work as rollback defines, in reverse order within each stage. A change begins a new run; change runID as well.'),
+      .describe(
+        'Undo the work as rollback defines, in reverse order within each stage. A change begins a new run; change runID as well.',
+      ),
     hooks: z
       .array(hook)
       .max(8)
@@ -151,11 +218,17 @@ export const maintenancePlanSpec = z
       .max(maxGates)
       .optional()
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('Conditions outside of the nodes that must be true. The plan waits for, and reports, a gate whose value is unknown.'),
+      .describe(
+        'Conditions outside of the nodes that must be true. The plan waits for, and reports, a gate whose value is unknown.',
+      ),
     soakSeconds: seconds
       .default(0)
-      .describe('Seconds for which the node and the gates must stay healthy without interruption before the node is released.'),
-    soakAfterReleaseSeconds: seconds.default(0).describe('Seconds for which the same must hold after the release, with pods on the node.'),
+      .describe(
+        'Seconds for which the node and the gates must stay healthy without interruption before the node is released.',
+      ),
+    soakAfterReleaseSeconds: seconds
+      .default(0)
+      .describe('Seconds for which the same must hold after the release, with pods on the node.'),
     approval: z
       .object({
         run: z
@@ -194,18 +267,30 @@ export const maintenancePlanSpec = z
     pause: z
       .object({
         reason: z.string().min(1).max(256).optional().describe('Why, for people.'),
-        until: time.optional().describe('When the plan continues by itself. Without it: when pause is removed.'),
+        until: time
+          .optional()
+          .describe('When the plan continues by itself. Without it: when pause is removed.'),
       })
       .optional()
-      .describe('Start no more nodes, with a reason and until a time. paused, which has no end, does the same while it is true.'),
-    aborted: z.boolean().default(false).describe('Start no more nodes, and release those whose work has not begun.'),
+      .describe(
+        'Start no more nodes, with a reason and until a time. paused, which has no end, does the same while it is true.',
+      ),
+    aborted: z
+      .boolean()
+      .default(false)
+      .describe('Start no more nodes, and release those whose work has not begun.'),
     onDelete: z
       .enum(['FinishNodes', 'Release'])
       .default('Release')
       .describe(
         'What happens to nodes in flight when the plan is deleted; no others begin. Release: those whose work has not begun are released, the others finish. FinishNodes: all of them finish.',
       ),
-    runID: z.string().min(1).max(63).default('1').describe('Identifies the run: a new value begins a new run.'),
+    runID: z
+      .string()
+      .min(1)
+      .max(63)
+      .default('1')
+      .describe('Identifies the run: a new value begins a new run.'),
     skipNodes: z
       .array(z.object({ name: objectName, reason: z.string().max(1024).optional() }))
       .max(1000)
@@ -215,7 +300,11 @@ export const maintenancePlanSpec = z
     retries: z
       .array(
         z.object({
-          name: z.string().min(1).max(253).describe('A node, or * for all nodes and for hooks, gates and rehearsals.'),
+          name: z
+            .string()
+            .min(1)
+            .max(253)
+            .describe('A node, or * for all nodes and for hooks, gates and rehearsals.'),
           before: time,
         }),
       )
@@ -226,13 +315,18 @@ export const maintenancePlanSpec = z
   })
   .meta(
     rules(
-      rule('!has(self.undo) || !self.undo || has(self.rollback)', 'undo needs rollback, which defines how to undo the work'),
+      rule(
+        '!has(self.undo) || !self.undo || has(self.rollback)',
+        'undo needs rollback, which defines how to undo the work',
+      ),
       rule(
         '!has(self.rollback) || has(self.rollback.due) || has(self.due) && has(self.due.expression)',
         'rollback.due is required when due has no expression: it selects the nodes on which to undo the work',
       ),
     ),
   )
-  .describe('Takes many nodes out of service within limits, works on each, and verifies that each is done.');
+  .describe(
+    'Takes many nodes out of service within limits, works on each, and verifies that each is done.',
+  );
 
 export type MaintenancePlanSpec = z.input<typeof maintenancePlanSpec>;

@@ -16,11 +16,18 @@ const moment = z
   .max(40)
   // Four digits for the year: some programs accept more, and their sums fail.
   .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?$/)
-  .describe('RFC 3339 with an offset, or a date, or a date and a time in timeZone: 2026-12-24, 2026-12-24T18:00.');
+  .describe(
+    'RFC 3339 with an offset, or a date, or a date and a time in timeZone: 2026-12-24, 2026-12-24T18:00.',
+  );
 
 const opening = z
   .object({
-    cron: z.string().min(9).max(120).optional().describe('Five fields: minute, hour, day of month, month, weekday.'),
+    cron: z
+      .string()
+      .min(9)
+      .max(120)
+      .optional()
+      .describe('Five fields: minute, hour, day of month, month, weekday.'),
     weekdays: z
       .array(z.enum(['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']))
       .min(1)
@@ -32,7 +39,9 @@ const opening = z
       .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
       .optional()
       .describe('Time of day at which the opening starts, for example 22:00; needs weekdays.'),
-    duration: duration.optional().describe('Length of the opening in elapsed time: 4h, 90m, 1h30m; at most a week.'),
+    duration: duration
+      .optional()
+      .describe('Length of the opening in elapsed time: 4h, 90m, 1h30m; at most a week.'),
     from: moment.optional().describe('Start of a single opening; needs to.'),
     to: moment.optional(),
   })
@@ -44,7 +53,10 @@ const opening = z
       ),
       rule('has(self.from) == has(self.to)', 'from and to need each other'),
       rule('has(self.weekdays) == has(self.start)', 'weekdays and start need each other'),
-      rule('has(self.from) != has(self.duration)', 'duration is required with cron and weekdays, and invalid with from'),
+      rule(
+        'has(self.from) != has(self.duration)',
+        'duration is required with cron and weekdays, and invalid with from',
+      ),
     ),
   );
 
@@ -52,8 +64,15 @@ const freeze = z.object({ from: moment, to: moment, reason: z.string().max(256).
 
 export const maintenanceWindowSpec = z
   .object({
-    timeZone: z.string().min(1).max(64).default('UTC').describe('IANA name, for example Europe/Berlin.'),
-    nodeSelector: labelSelector.optional().describe('The nodes that the window applies to. Defaults to all nodes.'),
+    timeZone: z
+      .string()
+      .min(1)
+      .max(64)
+      .default('UTC')
+      .describe('IANA name, for example Europe/Berlin.'),
+    nodeSelector: labelSelector
+      .optional()
+      .describe('The nodes that the window applies to. Defaults to all nodes.'),
     kinds: z
       .array(z.enum(['Maintenance', 'MachineMaintenance', 'MaintenancePlan']))
       .min(1)
@@ -66,13 +85,21 @@ export const maintenanceWindowSpec = z
       .array(z.enum(eventKinds))
       .max(16)
       .optional()
-      .describe('For MachineMaintenances: applies only to those with an event of one of these kinds.'),
-    openings: z.array(opening).max(64).optional().describe('When maintenances may begin. A window without openings only freezes.'),
+      .describe(
+        'For MachineMaintenances: applies only to those with an event of one of these kinds.',
+      ),
+    openings: z
+      .array(opening)
+      .max(64)
+      .optional()
+      .describe('When maintenances may begin. A window without openings only freezes.'),
     freezes: z
       .array(freeze)
       .max(256)
       .optional()
-      .describe('When no maintenance may begin. Freezes take precedence over the openings of all windows.'),
+      .describe(
+        'When no maintenance may begin. Freezes take precedence over the openings of all windows.',
+      ),
     atEnd: z
       .enum(['Continue', 'Pause', 'GiveBack'])
       .default('Continue')
@@ -87,7 +114,9 @@ export const maintenanceWindowSpec = z
       ),
     expectedDuration: duration
       .optional()
-      .describe('Expected duration of a maintenance in this window. Defaults to the observed durations.'),
+      .describe(
+        'Expected duration of a maintenance in this window. Defaults to the observed durations.',
+      ),
   })
   .describe('When maintenances may begin.');
 
@@ -95,7 +124,10 @@ export const maintenanceWindowStatus = z
   .object({
     observedGeneration: z.int().optional(),
     open: z.boolean().optional().describe('Whether maintenances may begin now.'),
-    next: z.object({ from: time, to: time }).optional().describe('The current opening, else the next one.'),
+    next: z
+      .object({ from: time, to: time })
+      .optional()
+      .describe('The current opening, else the next one.'),
     conditions,
   })
   .describe('Written by Drydock.');

@@ -9,7 +9,11 @@ import { conditions, labelSelector, objectName, rule, rules, time } from './comm
 const pick = z
   .object({
     podSelector: labelSelector.optional(),
-    namespaces: z.array(z.string().min(1).max(63)).max(64).optional().describe('Only pods of these namespaces.'),
+    namespaces: z
+      .array(z.string().min(1).max(63))
+      .max(64)
+      .optional()
+      .describe('Only pods of these namespaces.'),
     maxPriority: z.int32().optional().describe('Only pods whose priority value is at most this.'),
     ownerKinds: z
       .array(z.string().min(1).max(63))
@@ -31,9 +35,18 @@ const rung = z
       .int32()
       .min(1)
       .optional()
-      .describe("For Delete: grace period of the deleted pods, in seconds. Defaults to the pod's own."),
+      .describe(
+        "For Delete: grace period of the deleted pods, in seconds. Defaults to the pod's own.",
+      ),
   })
-  .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds is only valid with action Delete')));
+  .meta(
+    rules(
+      rule(
+        "self.action == 'Delete' || !has(self.gracePeriodSeconds)",
+        'gracePeriodSeconds is only valid with action Delete',
+      ),
+    ),
+  );
 
 const virtualMachines = z
   .object({
@@ -49,12 +62,18 @@ const virtualMachines = z
       .describe(
         'VMs that an eviction shuts down, because of their evictionStrategy (None is the default of KubeVirt). Evict: evict them. Wait: until somebody moves them. Refuse: do not drain the node.',
       ),
-    shutDownAfterSeconds: z.int32().min(0).default(0).describe('For ShutDown: seconds after the start of the drain.'),
+    shutDownAfterSeconds: z
+      .int32()
+      .min(0)
+      .default(0)
+      .describe('For ShutDown: seconds after the start of the drain.'),
     shutDownGracePeriodSeconds: z
       .int32()
       .min(1)
       .optional()
-      .describe("For ShutDown: seconds that a guest may take to shut down. Defaults to the VM's own."),
+      .describe(
+        "For ShutDown: seconds that a guest may take to shut down. Defaults to the VM's own.",
+      ),
   })
   .meta(
     rules(
@@ -69,13 +88,24 @@ const virtualMachines = z
 const servers = z
   .object({
     active: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Active servers.'),
-    paused: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Paused servers; they stay paused.'),
-    stopped: z.enum(['ColdMigrate', 'Leave']).default('ColdMigrate').describe('Shut off servers; they stay shut off.'),
+    paused: z
+      .enum(['LiveMigrate', 'Leave'])
+      .default('LiveMigrate')
+      .describe('Paused servers; they stay paused.'),
+    stopped: z
+      .enum(['ColdMigrate', 'Leave'])
+      .default('ColdMigrate')
+      .describe('Shut off servers; they stay shut off.'),
     failed: z
       .enum(['Wait', 'Leave'])
       .default('Wait')
-      .describe('Servers in error, which Nova does not move. Wait: until somebody has repaired or deleted them.'),
-    localDisk: z.enum(['Migrate', 'Leave']).default('Migrate').describe('Servers with disks on the host itself: Nova copies the disks.'),
+      .describe(
+        'Servers in error, which Nova does not move. Wait: until somebody has repaired or deleted them.',
+      ),
+    localDisk: z
+      .enum(['Migrate', 'Leave'])
+      .default('Migrate')
+      .describe('Servers with disks on the host itself: Nova copies the disks.'),
   })
   .describe(
     "The policy for the servers of the node's OpenStack hypervisor. Leave: the servers stay, and the drain does not wait for them.",
@@ -91,16 +121,34 @@ export const drain = z
       .describe(
         "Grace period of each pod, in seconds; -1 uses the pod's own. 0 is invalid: such a pod is gone while its containers still run.",
       )
-      .meta(rules(rule('self != 0', 'gracePeriodSeconds must be -1 or at least 1: 0 removes pods while their containers still run'))),
+      .meta(
+        rules(
+          rule(
+            'self != 0',
+            'gracePeriodSeconds must be -1 or at least 1: 0 removes pods while their containers still run',
+          ),
+        ),
+      ),
     maxGracePeriodSeconds: z
       .int32()
       .min(1)
       .optional()
-      .describe('Upper limit of all grace periods, in seconds; for machines that are about to vanish.'),
-    deleteEmptyDirData: z.boolean().default(false).describe('Evict pods with emptyDir volumes; their data is lost.'),
+      .describe(
+        'Upper limit of all grace periods, in seconds; for machines that are about to vanish.',
+      ),
+    deleteEmptyDirData: z
+      .boolean()
+      .default(false)
+      .describe('Evict pods with emptyDir volumes; their data is lost.'),
     force: z.boolean().default(false).describe('Evict pods that no controller recreates.'),
-    ignoreDaemonSets: z.boolean().default(true).describe('Leave DaemonSet pods on the node. false: such pods block the drain.'),
-    disableEviction: z.boolean().default(false).describe('Delete pods instead of evicting them: bypasses budgets.'),
+    ignoreDaemonSets: z
+      .boolean()
+      .default(true)
+      .describe('Leave DaemonSet pods on the node. false: such pods block the drain.'),
+    disableEviction: z
+      .boolean()
+      .default(false)
+      .describe('Delete pods instead of evicting them: bypasses budgets.'),
     skipWaitForDeleteTimeoutSeconds: z
       .int32()
       .min(0)
@@ -112,7 +160,9 @@ export const drain = z
       .int32()
       .min(0)
       .default(0)
-      .describe('Stop draining after this many seconds and keep the node held (0: no limit). The same as a ladder with the one rung Fail.'),
+      .describe(
+        'Stop draining after this many seconds and keep the node held (0: no limit). The same as a ladder with the one rung Fail.',
+      ),
     waves: z
       .array(pick)
       .max(32)
@@ -121,9 +171,20 @@ export const drain = z
         'Waves of evictions. A pod belongs to the first entry that selects it; an entry starts when the one before is empty. Pods that no entry selects come last.',
       ),
     ignorePods: z.array(pick).max(32).optional().describe('Pods that stay on the node.'),
-    awaitPods: z.array(pick).max(32).optional().describe('Pods that the drain leaves to finish by themselves.'),
-    ladder: z.array(rung).max(8).optional().describe('Escalates a drain that takes too long, one rung after the other.'),
-    waitForVolumeDetach: z.boolean().default(true).describe('Drained also requires that no volume of an evicted pod is attached any more.'),
+    awaitPods: z
+      .array(pick)
+      .max(32)
+      .optional()
+      .describe('Pods that the drain leaves to finish by themselves.'),
+    ladder: z
+      .array(rung)
+      .max(8)
+      .optional()
+      .describe('Escalates a drain that takes too long, one rung after the other.'),
+    waitForVolumeDetach: z
+      .boolean()
+      .default(true)
+      .describe('Drained also requires that no volume of an evicted pod is attached any more.'),
     virtualMachines: virtualMachines.optional(),
     servers: servers.optional(),
   })
@@ -140,12 +201,22 @@ export const drain = z
 const start = z
   .object({
     notBefore: time.optional().describe('Do not touch the node before this time.'),
-    deadline: time.optional().describe('The time by which the maintenance should be complete: see missed of the MaintenanceWindows.'),
+    deadline: time
+      .optional()
+      .describe(
+        'The time by which the maintenance should be complete: see missed of the MaintenanceWindows.',
+      ),
     windows: z
       .enum(['Respect', 'Ignore'])
       .default('Respect')
-      .describe('Respect: begin when the MaintenanceWindows for the node allow it; at once where there is none.'),
-    expectedSeconds: z.int32().min(1).optional().describe('Expected duration in seconds. Defaults to the observed durations.'),
+      .describe(
+        'Respect: begin when the MaintenanceWindows for the node allow it; at once where there is none.',
+      ),
+    expectedSeconds: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe('Expected duration in seconds. Defaults to the observed durations.'),
   })
   .describe('When the maintenance begins.');
 
@@ -153,17 +224,23 @@ export const maintenanceSpec = z
   .object({
     nodeName: objectName
       .describe('The node to take out of service.')
-      .meta(rules(rule('self == oldSelf', 'nodeName cannot be changed: create another Maintenance'))),
+      .meta(
+        rules(rule('self == oldSelf', 'nodeName cannot be changed: create another Maintenance')),
+      ),
     reason: z.string().max(1024).optional().describe('Reason for the maintenance, for people.'),
     requester: z
       .string()
       .max(253)
       .optional()
-      .describe('The requester as a domain-prefixed name, for example firmware.example.com/updater.'),
+      .describe(
+        'The requester as a domain-prefixed name, for example firmware.example.com/updater.',
+      ),
     stage: z
       .enum(['Announce', 'Cordon', 'Drain'])
       .default('Drain')
-      .describe('How far to go. Announce: report on the node, change nothing else. Cordon: keep new pods away. Drain: evict the pods.'),
+      .describe(
+        'How far to go. Announce: report on the node, change nothing else. Cordon: keep new pods away. Drain: evict the pods.',
+      ),
     start: start.optional(),
     drain: drain.optional(),
   })
@@ -178,7 +255,10 @@ const blocker = z.object({
   pod: z.object({ namespace: z.string(), name: z.string() }).optional(),
   budgets: z.array(z.string()).optional().describe('The budgets, as namespace/name.'),
   volume: z.string().optional(),
-  server: z.object({ id: z.string(), name: z.string() }).optional().describe('The server of OpenStack.'),
+  server: z
+    .object({ id: z.string(), name: z.string() })
+    .optional()
+    .describe('The server of OpenStack.'),
   message: z.string(),
   remedy: z.string().optional().describe('How to fix it.'),
   since: time,
@@ -201,21 +281,42 @@ const vms = z.object({
   waiting: z.int(),
   migrating: z.int(),
   moved: z.int(),
-  stopped: z.int().describe('VMs that were shut down; their controllers may have started them elsewhere.'),
+  stopped: z
+    .int()
+    .describe('VMs that were shut down; their controllers may have started them elsewhere.'),
   cannot: z.int().describe('VMs that cannot move without help.'),
   left: z.int().describe('VMs that stay, as the policy demands.'),
-  items: z.array(vm).max(20).optional().describe('The VMs: those that need help first, those that have moved last; at most 20.'),
+  items: z
+    .array(vm)
+    .max(20)
+    .optional()
+    .describe('The VMs: those that need help first, those that have moved last; at most 20.'),
 });
 
 export const maintenanceStatus = z
   .object({
-    phase: z.enum(['Pending', 'Announced', 'Cordoned', 'Draining', 'Detaching', 'Drained', 'Failed', 'Releasing']).optional(),
+    phase: z
+      .enum([
+        'Pending',
+        'Announced',
+        'Cordoned',
+        'Draining',
+        'Detaching',
+        'Drained',
+        'Failed',
+        'Releasing',
+      ])
+      .optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    scheduledTime: time.optional().describe('When the maintenance will begin, if it waits for a start.'),
+    scheduledTime: time
+      .optional()
+      .describe('When the maintenance will begin, if it waits for a start.'),
     startTime: time.optional().describe('When the drain began.'),
     completionTime: time.optional().describe('When the node was drained for the first time.'),
-    estimatedCompletionTime: time.optional().describe('When the node will be drained, at the observed rate.'),
+    estimatedCompletionTime: time
+      .optional()
+      .describe('When the node will be drained, at the observed rate.'),
     pods: z
       .object({
         total: z.int().describe('Pods on the node, including those that may stay.'),
@@ -243,9 +344,14 @@ export const maintenanceStatus = z
       )
       .max(50)
       .optional()
-      .describe('Every cause that keeps the drain from completing, those that need help first, also of blockers that are not listed.'),
+      .describe(
+        'Every cause that keeps the drain from completing, those that need help first, also of blockers that are not listed.',
+      ),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
-    leaseErrors: z.int().optional().describe('Number of consecutive attempts at which another holder had the node lease.'),
+    leaseErrors: z
+      .int()
+      .optional()
+      .describe('Number of consecutive attempts at which another holder had the node lease.'),
     conditions,
   })
   .describe('Written by Drydock.');

@@ -4,8 +4,11 @@ import { EntryMapping, List, type Mapping, Optional, type Value } from '../value
 import type { EvaluationScope } from './scope.ts';
 
 /** Returns a list, without empty optional items. */
-export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>, scope: EvaluationScope): List =>
-  List.of(
+export function listOf(
+  { items }: Extract<Expression, { readonly kind: 'list' }>,
+  scope: EvaluationScope,
+): List {
+  return List.of(
     items.flatMap(({ optional, value: item }): readonly Value[] => {
       const value = scope.valueOf(item, scope);
       if (!optional) return [value];
@@ -13,9 +16,13 @@ export const listOf = ({ items }: Extract<Expression, { readonly kind: 'list' }>
       return value.value === undefined ? [] : [value.value];
     }),
   );
+}
 
 /** Returns a map, without empty optional entries. */
-export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>, scope: EvaluationScope): Mapping => {
+export function mapOf(
+  { entries }: Extract<Expression, { readonly kind: 'map' }>,
+  scope: EvaluationScope,
+): Mapping {
   const mapping = new EntryMapping();
   for (const { optional, key: keyed, value: valued } of entries) {
     const [key, given] = [scope.valueOf(keyed, scope), scope.valueOf(valued, scope)];
@@ -24,10 +31,14 @@ export const mapOf = ({ entries }: Extract<Expression, { readonly kind: 'map' }>
     if (value !== undefined) put(mapping, key, value);
   }
   return mapping;
-};
+}
 
 /** Adds an entry; fails for an invalid or repeated key. */
-export const put = (mapping: EntryMapping, key: Value, value: Value): void => {
+export function put(mapping: EntryMapping, key: Value, value: Value): void {
   if (mapping.add(key, value)) return;
-  fail(mapping.has(key) && typeof key !== 'number' ? 'Failed with repeated key' : 'unsupported key type');
-};
+  fail(
+    mapping.has(key) && typeof key !== 'number'
+      ? 'Failed with repeated key'
+      : 'unsupported key type',
+  );
+}

@@ -4,26 +4,43 @@ import { EntryMapping, List, Mapping, none, Optional, type Value } from '../valu
 import { put } from './build.ts';
 import { attempt, type EvaluationScope, raised, truth, within } from './scope.ts';
 
-export const mapped = ({ of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>, scope: EvaluationScope): Value => {
+export function mapped(
+  { of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>,
+  scope: EvaluationScope,
+): Value {
   const optional = scope.valueOf(of, scope);
   if (!(optional instanceof Optional)) return overload();
   if (optional.value === undefined) return none;
   const value = scope.valueOf(body, within(scope, variable, optional.value));
   if (!flat) return new Optional(value);
   return value instanceof Optional ? value : overload();
-};
+}
 
 type Each = Extract<Expression, { readonly kind: 'each' }>;
 
 /** An iteration of a macro: the key or index, the element, and the variables bound to them. */
-type MacroIteration = { readonly key: Value; readonly value: Value; readonly scope: EvaluationScope };
+type MacroIteration = {
+  readonly key: Value;
+  readonly value: Value;
+  readonly scope: EvaluationScope;
+};
 
-const rounds = function* ({ over, variables: [first, second] }: Each, scope: EvaluationScope): Generator<MacroIteration> {
+const rounds = function* (
+  { over, variables: [first, second] }: Each,
+  scope: EvaluationScope,
+): Generator<MacroIteration> {
   const range = scope.valueOf(over, scope);
   if (range instanceof List) {
     for (let index = 0; index < range.size; index += 1) {
       const [key, value] = [BigInt(index), range.at(index) ?? null];
-      yield { key, value, scope: second === undefined ? within(scope, first, value) : within(within(scope, first, key), second, value) };
+      yield {
+        key,
+        value,
+        scope:
+          second === undefined
+            ? within(scope, first, value)
+            : within(within(scope, first, key), second, value),
+      };
     }
     return;
   }
@@ -37,7 +54,7 @@ const rounds = function* ({ over, variables: [first, second] }: Each, scope: Eva
   }
 };
 
-export const each = (expression: Each, scope: EvaluationScope): Value => {
+export function each(expression: Each, scope: EvaluationScope): Value {
   const { macro, body, filter } = expression;
   if (macro === 'all' || macro === 'exists') return decided(expression, scope);
   const mapping = new EntryMapping();
@@ -52,13 +69,13 @@ export const each = (expression: Each, scope: EvaluationScope): Value => {
   }
   if (macro === 'exists_one') return kept.length === 1;
   return macro === 'transformMap' ? mapping : List.of(kept);
-};
+}
 
 /**
  * Evaluates `all` or `exists`: like && and ||, one element that decides absorbs the errors of
  * others.
  */
-const decided = (expression: Each, scope: EvaluationScope): boolean => {
+function decided(expression: Each, scope: EvaluationScope): boolean {
   const decisive = expression.macro === 'exists';
   let failed: EvalError | undefined;
   for (const round of rounds(expression, scope)) {
@@ -69,4 +86,4 @@ const decided = (expression: Each, scope: EvaluationScope): boolean => {
     else if (typeof result !== 'boolean') failed ??= new EvalError('no such overload');
   }
   return failed === undefined ? !decisive : raised(failed);
-};
+}

@@ -13,7 +13,9 @@ export type AuthorizerQuery = Readonly<Record<string, string | undefined>>;
 export const authorizer = Symbol('authorizer');
 
 /** Values of variables. */
-export type Bindings = Readonly<Record<string, Bound | undefined>> & { readonly [authorizer]?: (question: AuthorizerQuery) => boolean };
+export type Bindings = Readonly<Record<string, Bound | undefined>> & {
+  readonly [authorizer]?: (question: AuthorizerQuery) => boolean;
+};
 
 /** Bindings, variables of the enclosing macros, and the budget. */
 export type EvaluationScope = {
@@ -26,15 +28,19 @@ export type EvaluationScope = {
 
 type Local = { readonly name: string; readonly value: Value; readonly outer: Local | undefined };
 
-export const within = (scope: EvaluationScope, name: string, value: Value): EvaluationScope => ({
-  ...scope,
-  locals: { name, value, outer: scope.locals },
-});
+export function within(scope: EvaluationScope, name: string, value: Value): EvaluationScope {
+  return {
+    ...scope,
+    locals: { name, value, outer: scope.locals },
+  };
+}
 
-export const truth = (value: Value): boolean => (typeof value === 'boolean' ? value : overload());
+export function truth(value: Value): boolean {
+  return typeof value === 'boolean' ? value : overload();
+}
 
 /** Returns the value of an expression, or its error. */
-export const attempt = (expression: Expression, scope: EvaluationScope): Value | EvalError => {
+export function attempt(expression: Expression, scope: EvaluationScope): Value | EvalError {
   try {
     return scope.valueOf(expression, scope);
   } catch (error) {
@@ -43,8 +49,8 @@ export const attempt = (expression: Expression, scope: EvaluationScope): Value |
     scope.meter.charge(40);
     return error;
   }
-};
+}
 
-export const raised = (error: EvalError): never => {
+export function raised(error: EvalError): never {
   throw error;
-};
+}

@@ -5,7 +5,7 @@ import { Duration, List, Uint, type Value } from '../values/values.ts';
 
 export type Arithmetic = '+' | '-' | '*' | '/' | '%';
 
-const whole = (operator: Arithmetic, left: bigint, right: bigint): bigint => {
+function whole(operator: Arithmetic, left: bigint, right: bigint): bigint {
   switch (operator) {
     case '+':
       return left + right;
@@ -20,9 +20,9 @@ const whole = (operator: Arithmetic, left: bigint, right: bigint): bigint => {
     default:
       return operator satisfies never;
   }
-};
+}
 
-const double = (operator: Arithmetic, left: number, right: number): number => {
+function double(operator: Arithmetic, left: number, right: number): number {
   switch (operator) {
     case '+':
       return left + right;
@@ -35,9 +35,9 @@ const double = (operator: Arithmetic, left: number, right: number): number => {
     default:
       return overload();
   }
-};
+}
 
-const joined = (left: Value, right: Value, meter: CostMeter): Value => {
+function joined(left: Value, right: Value, meter: CostMeter): Value {
   if (typeof left === 'string' && typeof right === 'string') {
     meter.chargeText(left.length + right.length);
     return left + right;
@@ -49,25 +49,28 @@ const joined = (left: Value, right: Value, meter: CostMeter): Value => {
   if (!(left instanceof List && right instanceof List)) return overload();
   meter.charge(left.size + right.size);
   return List.of([...left, ...right]);
-};
+}
 
 /** Returns sums and differences of timestamps and durations; undefined for other values. */
-const timed = (operator: Arithmetic, left: Value, right: Value): Value | undefined => {
+function timed(operator: Arithmetic, left: Value, right: Value): Value | undefined {
   if (operator !== '+' && operator !== '-') return undefined;
-  const moment = (value: Value): bigint | undefined => (value instanceof Temporal.Instant ? value.epochNanoseconds : undefined);
-  const span = (value: Value): bigint | undefined => (value instanceof Duration ? value.nanoseconds : undefined);
+  const moment = (value: Value): bigint | undefined =>
+    value instanceof Temporal.Instant ? value.epochNanoseconds : undefined;
+  const span = (value: Value): bigint | undefined =>
+    value instanceof Duration ? value.nanoseconds : undefined;
   const [from, length, until, more] = [moment(left), span(left), moment(right), span(right)];
   if (length !== undefined && more !== undefined) return durationOf(whole(operator, length, more));
   if (from !== undefined && more !== undefined) return instantOf(whole(operator, from, more));
-  if (operator === '-') return from !== undefined && until !== undefined ? durationOf(from - until) : undefined;
+  if (operator === '-')
+    return from !== undefined && until !== undefined ? durationOf(from - until) : undefined;
   return length !== undefined && until !== undefined ? instantOf(length + until) : undefined;
-};
+}
 
 /**
  * Returns the result of an operator on two values. Both must have the same type: nothing is
  * converted.
  */
-export const computed = (operator: Arithmetic, left: Value, right: Value, meter: CostMeter): Value => {
+export function computed(operator: Arithmetic, left: Value, right: Value, meter: CostMeter): Value {
   if (typeof left === 'bigint' && typeof right === 'bigint') {
     const result = whole(operator, left, right);
     return isInt(result) ? result : fail('integer overflow');
@@ -77,11 +80,13 @@ export const computed = (operator: Arithmetic, left: Value, right: Value, meter:
     const result = whole(operator, left.value, right.value);
     return isUint(result) ? new Uint(result) : fail('unsigned integer overflow');
   }
-  return timed(operator, left, right) ?? (operator === '+' ? joined(left, right, meter) : overload());
-};
+  return (
+    timed(operator, left, right) ?? (operator === '+' ? joined(left, right, meter) : overload())
+  );
+}
 
-export const negated = (value: Value): Value => {
+export function negated(value: Value): Value {
   if (typeof value === 'number') return -value;
   if (typeof value !== 'bigint') return overload();
   return isInt(-value) ? -value : fail('integer overflow');
-};
+}

@@ -19,9 +19,11 @@ export type Fn = {
   readonly call: (args: readonly Value[], meter: CostMeter) => Value;
 };
 
-const fn = (least: number, most: number, call: Fn['call']): Fn => ({ least, most, call });
+function fn(least: number, most: number, call: Fn['call']): Fn {
+  return { least, most, call };
+}
 
-const sizeOf = (value: Value | undefined, meter: CostMeter): bigint => {
+function sizeOf(value: Value | undefined, meter: CostMeter): bigint {
   if (typeof value === 'string') {
     meter.chargeText(value.length);
     return BigInt(stringSize(value));
@@ -33,54 +35,83 @@ const sizeOf = (value: Value | undefined, meter: CostMeter): bigint => {
   // The keys of JSON are counted.
   meter.charge(size / 2);
   return BigInt(size);
-};
+}
 
-const isZero = (value: Value): boolean => {
+function isZero(value: Value): boolean {
   if (value === null || value === false || value === '' || value === 0 || value === 0n) return true;
   if (value instanceof Uint) return value.value === 0n;
   if (value instanceof Duration) return value.nanoseconds === 0n;
   if (value instanceof Uint8Array) return value.length === 0;
   if (value instanceof Mapping) return Iterator.from(value.keys()).next().done === true;
   return value instanceof List && value.size === 0;
-};
+}
 
-const optionalOf = (value: Value | undefined): Optional => (value instanceof Optional ? value : overload());
+function optionalOf(value: Value | undefined): Optional {
+  return value instanceof Optional ? value : overload();
+}
 
-const quantityOf = (value: Value | undefined): Quantity => {
+function quantityOf(value: Value | undefined): Quantity {
   const read = typeof value === 'string' ? Quantity.parse(value) : overload();
-  return read ?? fail(`quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`);
-};
+  return (
+    read ??
+    fail(
+      `quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+    )
+  );
+}
 
-const versionOf = (value: Value | undefined, normalize: Value | undefined): Version =>
-  Version.parse(textOf(value), normalize === true) ??
-  fail(textOf(value).split('.').length < 3 ? 'No Major.Minor.Patch elements found' : `invalid semantic version: ${textOf(value)}`);
+function versionOf(value: Value | undefined, normalize: Value | undefined): Version {
+  return (
+    Version.parse(textOf(value), normalize === true) ??
+    fail(
+      textOf(value).split('.').length < 3
+        ? 'No Major.Minor.Patch elements found'
+        : `invalid semantic version: ${textOf(value)}`,
+    )
+  );
+}
 
 /** Functions without a receiver. */
 export const globals: ReadonlyMap<string, Fn> = new Map<string, Fn>([
-  ...Object.entries(conversions).map(([name, convert]) => [name, fn(1, 1, ([value = null], meter) => convert(value, meter))] as const),
+  ...Object.entries(conversions).map(
+    ([name, convert]) =>
+      [name, fn(1, 1, ([value = null], meter) => convert(value, meter))] as const,
+  ),
   ...Object.entries(sets).map(([name, call]) => [name, fn(2, 2, call)] as const),
   ['size', fn(1, 1, ([value], meter) => sizeOf(value, meter))],
   ['matches', fn(2, 2, ([text, pattern], meter) => matches(textOf(text), textOf(pattern), meter))],
   ['strings.quote', fn(1, 1, ([text]) => quoted(textOf(text)))],
   ['optional.none', fn(0, 0, () => none)],
   ['optional.of', fn(1, 1, ([value]) => new Optional(value))],
-  ['optional.ofNonZeroValue', fn(1, 1, ([value = null]) => (isZero(value) ? none : new Optional(value)))],
+  [
+    'optional.ofNonZeroValue',
+    fn(1, 1, ([value = null]) => (isZero(value) ? none : new Optional(value))),
+  ],
   ['quantity', fn(1, 1, ([text]) => quantityOf(text))],
   ['isQuantity', fn(1, 1, ([text]) => Quantity.parse(textOf(text)) !== undefined)],
   ['semver', fn(1, 2, ([text, normalize]) => versionOf(text, normalize))],
-  ['isSemver', fn(1, 2, ([text, normalize]) => Version.parse(textOf(text), normalize === true) !== undefined)],
+  [
+    'isSemver',
+    fn(1, 2, ([text, normalize]) => Version.parse(textOf(text), normalize === true) !== undefined),
+  ],
 ]);
 
 /** Compares quantities or versions, which share functions. */
-const order = ([one, other]: readonly Value[]): number => {
+function order([one, other]: readonly Value[]): number {
   if (one instanceof Quantity && other instanceof Quantity) return one.compare(other);
   return one instanceof Version && other instanceof Version ? one.compare(other) : overload();
-};
+}
 
-const asQuantity = (value: Value | undefined): Quantity => (value instanceof Quantity ? value : overload());
-const asVersion = (value: Value | undefined): Version => (value instanceof Version ? value : overload());
+function asQuantity(value: Value | undefined): Quantity {
+  return value instanceof Quantity ? value : overload();
+}
+function asVersion(value: Value | undefined): Version {
+  return value instanceof Version ? value : overload();
+}
 
-const addend = (value: Value | undefined): bigint => (typeof value === 'bigint' ? value * 10n ** 9n : asQuantity(value).nano);
+function addend(value: Value | undefined): bigint {
+  return typeof value === 'bigint' ? value * 10n ** 9n : asQuantity(value).nano;
+}
 
 const objects: readonly (readonly [string, Fn])[] = [
   ['isLessThan', fn(1, 1, args => order(args) < 0)],
@@ -97,12 +128,16 @@ const objects: readonly (readonly [string, Fn])[] = [
   ['patch', fn(0, 0, ([value]) => asVersion(value).numbers[2])],
 ];
 
-const timePart = (name: string): Fn =>
-  fn(0, 1, ([value, zone]) => {
-    if (value instanceof Duration && zone === undefined) return (durationParts[name] ?? overload)(value);
+function timePart(name: string): Fn {
+  return fn(0, 1, ([value, zone]) => {
+    if (value instanceof Duration && zone === undefined)
+      return (durationParts[name] ?? overload)(value);
     if (!(value instanceof Temporal.Instant)) return overload();
-    return BigInt((timestampParts[name] ?? overload)(inZone(value, zone === undefined ? 'UTC' : textOf(zone))));
+    return BigInt(
+      (timestampParts[name] ?? overload)(inZone(value, zone === undefined ? 'UTC' : textOf(zone))),
+    );
   });
+}
 
 const optionals: readonly (readonly [string, Fn])[] = [
   ['hasValue', fn(0, 0, ([value]) => optionalOf(value).value !== undefined)],
@@ -110,7 +145,7 @@ const optionals: readonly (readonly [string, Fn])[] = [
 ];
 
 /** Returns `indexOf` and similar functions, which strings and lists have. */
-const sequence = (name: string): readonly [string, Fn] => {
+function sequence(name: string): readonly [string, Fn] {
   const [text, list] = [stringMethods[name], listMethods[name]];
   const call: Fn['call'] = ([on = null, ...args], meter) => {
     const takes = (method: typeof text | typeof list): boolean =>
@@ -122,9 +157,11 @@ const sequence = (name: string): readonly [string, Fn] => {
     meter.charge((on.length / 10) * (1 + (typeof part === 'string' ? part.length : 0) / 10));
     return text[2](on, args, meter);
   };
-  const arities = [text, list].flatMap(method => (method === undefined ? [] : [method[0], method[1]]));
+  const arities = [text, list].flatMap(method =>
+    method === undefined ? [] : [method[0], method[1]],
+  );
   return [name, fn(Math.min(...arities), Math.max(...arities), call)];
-};
+}
 
 /** Functions with a receiver. */
 export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
@@ -137,9 +174,14 @@ export const methods: ReadonlyMap<string, Fn> = new Map<string, Fn>([
 ]);
 
 /** Returns the result of `<`, `<=`, `>` or `>=`; always false for NaN. */
-export const isInOrder = (operator: '<' | '<=' | '>' | '>=', left: Value, right: Value, meter: CostMeter): boolean => {
+export function isInOrder(
+  operator: '<' | '<=' | '>' | '>=',
+  left: Value,
+  right: Value,
+  meter: CostMeter,
+): boolean {
   const order = compared(left, right, meter);
   if (operator === '<') return order < 0;
   if (operator === '<=') return order <= 0;
   return operator === '>' ? order > 0 : order >= 0;
-};
+}

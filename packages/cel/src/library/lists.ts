@@ -6,26 +6,31 @@ import { joinMethod } from './strings.ts';
 
 /** Kubernetes' functions of lists. Upstream: apiserver/pkg/cel/library/lists.go. */
 
-const listOf = (value: Value | undefined): List => (value instanceof List ? value : overload());
+function listOf(value: Value | undefined): List {
+  return value instanceof List ? value : overload();
+}
 
-const extreme = (list: List, sign: 1 | -1, meter: CostMeter): Value => {
+function extreme(list: List, sign: 1 | -1, meter: CostMeter): Value {
   meter.charge(list.size);
   let found: Value | undefined;
-  for (const item of list) if (found === undefined || sign * compared(item, found, meter) > 0) found = item;
+  for (const item of list)
+    if (found === undefined || sign * compared(item, found, meter) > 0) found = item;
   return found ?? fail(`${sign === 1 ? 'max' : 'min'} called on empty list`);
-};
+}
 
-const sum = (list: List, meter: CostMeter): Value => {
+function sum(list: List, meter: CostMeter): Value {
   meter.charge(list.size);
   let total: Value | undefined;
   for (const item of list) {
-    const isNumber = typeof item === 'bigint' || typeof item === 'number' || item instanceof Duration;
-    total = total === undefined ? (isNumber ? item : overload()) : computed('+', total, item, meter);
+    const isNumber =
+      typeof item === 'bigint' || typeof item === 'number' || item instanceof Duration;
+    total =
+      total === undefined ? (isNumber ? item : overload()) : computed('+', total, item, meter);
   }
   return total ?? 0n;
-};
+}
 
-const isSorted = (list: List, meter: CostMeter): boolean => {
+function isSorted(list: List, meter: CostMeter): boolean {
   meter.charge(list.size);
   let before: Value | undefined;
   for (const item of list) {
@@ -33,19 +38,25 @@ const isSorted = (list: List, meter: CostMeter): boolean => {
     before = item;
   }
   return true;
-};
+}
 
-const indexOf = (list: List, wanted: Value, meter: CostMeter): bigint => {
-  for (let at = 0; at < list.size; at += 1) if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
+function indexOf(list: List, wanted: Value, meter: CostMeter): bigint {
+  for (let at = 0; at < list.size; at += 1)
+    if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
   return -1n;
-};
+}
 
-const lastIndexOf = (list: List, wanted: Value, meter: CostMeter): bigint => {
-  for (let at = list.size - 1; at >= 0; at -= 1) if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
+function lastIndexOf(list: List, wanted: Value, meter: CostMeter): bigint {
+  for (let at = list.size - 1; at >= 0; at -= 1)
+    if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
   return -1n;
-};
+}
 
-type Method = readonly [least: number, most: number, call: (list: List, args: readonly Value[], meter: CostMeter) => Value];
+type Method = readonly [
+  least: number,
+  most: number,
+  call: (list: List, args: readonly Value[], meter: CostMeter) => Value,
+];
 
 /** Functions with the range of their number of arguments. */
 export const listMethods: Readonly<Record<string, Method>> = {
@@ -64,18 +75,20 @@ export const listMethods: Readonly<Record<string, Method>> = {
  * Returns whether a set contains another: sets are lists whose order and repetitions do not matter.
  * Upstream: cel-go, ext/sets.go.
  */
-const within = (inner: List, outer: List, meter: CostMeter): boolean => {
+function within(inner: List, outer: List, meter: CostMeter): boolean {
   for (const item of inner) if (indexOf(outer, item, meter) === -1n) return false;
   return true;
-};
+}
 
-const intersects = (one: List, other: List, meter: CostMeter): boolean => {
+function intersects(one: List, other: List, meter: CostMeter): boolean {
   for (const item of one) if (indexOf(other, item, meter) !== -1n) return true;
   return false;
-};
+}
 
-export const sets: Readonly<Record<string, (args: readonly Value[], meter: CostMeter) => boolean>> = {
-  'sets.contains': ([outer, inner], meter) => within(listOf(inner), listOf(outer), meter),
-  'sets.equivalent': ([one, other], meter) => within(listOf(one), listOf(other), meter) && within(listOf(other), listOf(one), meter),
-  'sets.intersects': ([one, other], meter) => intersects(listOf(one), listOf(other), meter),
-};
+export const sets: Readonly<Record<string, (args: readonly Value[], meter: CostMeter) => boolean>> =
+  {
+    'sets.contains': ([outer, inner], meter) => within(listOf(inner), listOf(outer), meter),
+    'sets.equivalent': ([one, other], meter) =>
+      within(listOf(one), listOf(other), meter) && within(listOf(other), listOf(one), meter),
+    'sets.intersects': ([one, other], meter) => intersects(listOf(one), listOf(other), meter),
+  };

@@ -8,60 +8,84 @@ import { format } from './format.ts';
  * Returns the code points of a string: the string itself without surrogates, which is the usual
  * case.
  */
-const characters = (text: string): readonly string[] | string => (/[\ud800-\udfff]/.test(text) ? Array.from(text) : text);
+function characters(text: string): readonly string[] | string {
+  return /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
+}
 
-export const stringSize = (text: string): number => characters(text).length;
+export function stringSize(text: string): number {
+  return characters(text).length;
+}
 
-const joined = (part: readonly string[] | string): string => (typeof part === 'string' ? part : part.join(''));
+function joined(part: readonly string[] | string): string {
+  return typeof part === 'string' ? part : part.join('');
+}
 
-export const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : overload());
-const place = (value: Value | undefined): number => (typeof value === 'bigint' ? Number(value) : overload());
+export function textOf(value: Value | undefined): string {
+  return typeof value === 'string' ? value : overload();
+}
+function place(value: Value | undefined): number {
+  return typeof value === 'bigint' ? Number(value) : overload();
+}
 
-const charAt = (text: string, index: Value | undefined): string => {
+function charAt(text: string, index: Value | undefined): string {
   const [all, at] = [characters(text), place(index)];
   return at < 0 || at > all.length ? fail(`index out of range: ${at}`) : (all[at] ?? '');
-};
+}
 
-const indexOf = (text: string, part: Value | undefined, from: Value | undefined): bigint => {
+function indexOf(text: string, part: Value | undefined, from: Value | undefined): bigint {
   const [all, start] = [characters(text), from === undefined ? 0 : place(from)];
   if (start < 0 || start > all.length) return fail(`index out of range: ${start}`);
   const before = joined(all.slice(0, start));
   const found = text.indexOf(textOf(part), before.length);
   return found === -1 ? -1n : BigInt(stringSize(text.slice(0, found)));
-};
+}
 
-const lastIndexOf = (text: string, part: Value | undefined, from: Value | undefined): bigint => {
+function lastIndexOf(text: string, part: Value | undefined, from: Value | undefined): bigint {
   const [all, wanted] = [characters(text), textOf(part)];
   if (from === undefined && wanted === '') return BigInt(all.length);
   const start = from === undefined ? all.length : place(from);
-  if (start < 0 || (from !== undefined && start > all.length)) return fail(`index out of range: ${start}`);
+  if (start < 0 || (from !== undefined && start > all.length))
+    return fail(`index out of range: ${start}`);
   const found = text.lastIndexOf(wanted, joined(all.slice(0, start)).length);
   return found === -1 ? -1n : BigInt(stringSize(text.slice(0, found)));
-};
+}
 
-const substring = (text: string, from: Value | undefined, to: Value | undefined): string => {
+function substring(text: string, from: Value | undefined, to: Value | undefined): string {
   const all = characters(text);
   const [start, end] = [place(from), to === undefined ? all.length : place(to)];
   if (start < 0 || start > all.length) return fail(`index out of range: ${start}`);
   if (end < 0 || end > all.length) return fail(`index out of range: ${end}`);
   if (start > end) return fail(`invalid substring range. start: ${start}, end: ${end}`);
   return joined(all.slice(start, end));
-};
+}
 
-const limitOf = (limit: Value | undefined): number => {
+function limitOf(limit: Value | undefined): number {
   const given = limit === undefined ? -1 : place(limit);
   return given < 0 ? Infinity : given;
-};
+}
 
 /** Splits into at most this many parts; the last one is the rest. */
-const split = (text: string, separator: string, limit: number, meter: CostMeter): readonly string[] => {
+function split(
+  text: string,
+  separator: string,
+  limit: number,
+  meter: CostMeter,
+): readonly string[] {
   if (limit === 0) return [];
   const parts = separator === '' ? Array.from(text) : text.split(separator);
   meter.charge(parts.length);
-  return parts.length <= limit ? parts : [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
-};
+  return parts.length <= limit
+    ? parts
+    : [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
+}
 
-const replace = (text: string, from: Value | undefined, to: Value | undefined, limit: Value | undefined, meter: CostMeter): string => {
+function replace(
+  text: string,
+  from: Value | undefined,
+  to: Value | undefined,
+  limit: Value | undefined,
+  meter: CostMeter,
+): string {
   const parts = split(text, textOf(from), Infinity, meter);
   const isBetween = textOf(from) === '';
   // Go also replaces the empty text before the first and after the last character.
@@ -70,29 +94,36 @@ const replace = (text: string, from: Value | undefined, to: Value | undefined, l
   meter.chargeText(text.length + count * textOf(to).length);
   const rest = all.slice(count).join(textOf(from));
   return count === 0 ? text : [...all.slice(0, count), rest].join(textOf(to));
-};
+}
 
 /** Changes ASCII letters only. */
-const cased = (text: string, pattern: RegExp, change: (letter: string) => string): string => text.replaceAll(pattern, change);
+function cased(text: string, pattern: RegExp, change: (letter: string) => string): string {
+  return text.replaceAll(pattern, change);
+}
 
 /** Characters of Unicode's White_Space. */
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 const leading = new RegExp(`^${spaces}+`, 'u');
 const space = new RegExp(spaces, 'u');
 
-const trimmed = (text: string): string => {
+function trimmed(text: string): string {
   const rest = text.replace(leading, '');
   let end = rest.length;
   while (end > 0 && space.test(rest.charAt(end - 1))) end -= 1;
   return rest.slice(0, end);
-};
+}
 
-const join = (list: Value, separator: Value | undefined, meter: CostMeter): string => {
+function join(list: Value, separator: Value | undefined, meter: CostMeter): string {
   if (!(list instanceof List)) return overload();
-  const [parts, between] = [Array.from(list, textOf), separator === undefined ? '' : textOf(separator)];
-  meter.chargeText(parts.reduce((sum, part) => sum + part.length + between.length, 10 * parts.length));
+  const [parts, between] = [
+    Array.from(list, textOf),
+    separator === undefined ? '' : textOf(separator),
+  ];
+  meter.chargeText(
+    parts.reduce((sum, part) => sum + part.length + between.length, 10 * parts.length),
+  );
   return parts.join(between);
-};
+}
 
 const escapes: Readonly<Record<string, string>> = {
   '\x07': '\\a',
@@ -107,13 +138,17 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** Implements `strings.quote`. */
-export const quoted = (text: string): string => {
+export function quoted(text: string): string {
   let result = '"';
   for (const character of text.toWellFormed()) result += escapes[character] ?? character;
   return `${result}"`;
-};
+}
 
-type Method = readonly [least: number, most: number, call: (text: string, args: readonly Value[], meter: CostMeter) => Value];
+type Method = readonly [
+  least: number,
+  most: number,
+  call: (text: string, args: readonly Value[], meter: CostMeter) => Value,
+];
 
 /** Functions with the range of their number of arguments. */
 export const stringMethods: Readonly<Record<string, Method>> = {
@@ -125,7 +160,12 @@ export const stringMethods: Readonly<Record<string, Method>> = {
   lastIndexOf: [1, 2, (text, [part, from]) => lastIndexOf(text, part, from)],
   substring: [1, 2, (text, [from, to]) => substring(text, from, to)],
   replace: [2, 3, (text, [from, to, limit], meter) => replace(text, from, to, limit, meter)],
-  split: [1, 2, (text, [separator, limit], meter) => List.of(split(text, textOf(separator), limitOf(limit), meter))],
+  split: [
+    1,
+    2,
+    (text, [separator, limit], meter) =>
+      List.of(split(text, textOf(separator), limitOf(limit), meter)),
+  ],
   lowerAscii: [0, 0, text => cased(text, /[A-Z]+/g, letters => letters.toLowerCase())],
   upperAscii: [0, 0, text => cased(text, /[a-z]+/g, letters => letters.toUpperCase())],
   trim: [0, 0, trimmed],
@@ -134,4 +174,6 @@ export const stringMethods: Readonly<Record<string, Method>> = {
 };
 
 /** Implements `list.join(…)`. */
-export const joinMethod = (list: Value, [separator]: readonly Value[], meter: CostMeter): Value => join(list, separator, meter);
+export function joinMethod(list: Value, [separator]: readonly Value[], meter: CostMeter): Value {
+  return join(list, separator, meter);
+}

@@ -9,7 +9,12 @@ import { type Expression, type Macro, ParseError } from './syntax.ts';
  * Macros with their number of variables. One: an element of a list or a key of a map. Two: an index
  * and an element, or a key and a value.
  */
-const loops: Readonly<Record<string, { readonly macro: Macro; readonly arity: readonly (1 | 2)[]; readonly filters: boolean }>> = {
+const loops: Readonly<
+  Record<
+    string,
+    { readonly macro: Macro; readonly arity: readonly (1 | 2)[]; readonly filters: boolean }
+  >
+> = {
   all: { macro: 'all', arity: [1, 2], filters: false },
   exists: { macro: 'exists', arity: [1, 2], filters: false },
   exists_one: { macro: 'exists_one', arity: [1, 2], filters: false },
@@ -20,32 +25,51 @@ const loops: Readonly<Record<string, { readonly macro: Macro; readonly arity: re
   transformMap: { macro: 'transformMap', arity: [2], filters: true },
 };
 
-const variableOf = (expression: Expression, macro: string): string => {
+function variableOf(expression: Expression, macro: string): string {
   if (expression.kind === 'name') return expression.name;
   throw new ParseError(expression.at, `${macro}() variable name must be a simple identifier`);
-};
+}
 
 /** Returns the expression of `has(a.b)`. */
-const selected = ([argument, ...more]: readonly Expression[], at: number): Expression => {
-  if (argument?.kind !== 'member' || more.length > 0) throw new ParseError(at, 'invalid argument to has() macro');
+function selected([argument, ...more]: readonly Expression[], at: number): Expression {
+  if (argument?.kind !== 'member' || more.length > 0)
+    throw new ParseError(at, 'invalid argument to has() macro');
   return { ...argument, kind: 'has', at };
-};
+}
 
-const within = (flat: boolean, name: string, of: Expression, args: readonly Expression[], at: number): Expression | undefined => {
+function within(
+  flat: boolean,
+  name: string,
+  of: Expression,
+  args: readonly Expression[],
+  at: number,
+): Expression | undefined {
   const [variable, body, ...more] = args;
   if (variable === undefined || body === undefined || more.length > 0) return undefined;
   return { kind: 'within', of, flat, variable: variableOf(variable, name), body, at };
-};
+}
 
-const loop = (name: string, over: Expression, args: readonly Expression[], at: number): Expression | undefined => {
+function loop(
+  name: string,
+  over: Expression,
+  args: readonly Expression[],
+  at: number,
+): Expression | undefined {
   const form = loops[name];
   const [first, second] = args;
-  const count = form?.arity.find(arity => args.length === arity + 1 || (form.filters && args.length === arity + 2));
+  const count = form?.arity.find(
+    arity => args.length === arity + 1 || (form.filters && args.length === arity + 2),
+  );
   const body = args.at(-1);
-  if (form === undefined || count === undefined || first === undefined || body === undefined) return undefined;
+  if (form === undefined || count === undefined || first === undefined || body === undefined)
+    return undefined;
   const filter = args.length === count + 2 ? args[count] : undefined;
-  const variables = count === 2 && second !== undefined ? ([variableOf(first, name), variableOf(second, name)] as const) : undefined;
-  if (variables !== undefined && variables[0] === variables[1]) throw new ParseError(at, 'duplicate variable name');
+  const variables =
+    count === 2 && second !== undefined
+      ? ([variableOf(first, name), variableOf(second, name)] as const)
+      : undefined;
+  if (variables !== undefined && variables[0] === variables[1])
+    throw new ParseError(at, 'duplicate variable name');
   return {
     kind: 'each',
     macro: form.macro,
@@ -55,14 +79,20 @@ const loop = (name: string, over: Expression, args: readonly Expression[], at: n
     body,
     at,
   };
-};
+}
 
 /**
  * Returns the expression of a macro's call: with another number of arguments it is a function's
  * call, which `check` rejects.
  */
-export const expanded = (name: string, on: Expression | undefined, args: readonly Expression[], at: number): Expression | undefined => {
+export function expanded(
+  name: string,
+  on: Expression | undefined,
+  args: readonly Expression[],
+  at: number,
+): Expression | undefined {
   if (on === undefined) return name === 'has' ? selected(args, at) : undefined;
-  if (name === 'optMap' || name === 'optFlatMap') return within(name === 'optFlatMap', name, on, args, at);
+  if (name === 'optMap' || name === 'optFlatMap')
+    return within(name === 'optFlatMap', name, on, args, at);
   return Object.hasOwn(loops, name) ? loop(name, on, args, at) : undefined;
-};
+}

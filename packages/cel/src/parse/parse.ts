@@ -1,6 +1,13 @@
 import { numeral, wordOf } from './literals.ts';
 import { expanded } from './macros.ts';
-import { type Entry, type Expression, type Item, type Operator, ParseError, pointed } from './syntax.ts';
+import {
+  type Entry,
+  type Expression,
+  type Item,
+  type Operator,
+  ParseError,
+  pointed,
+} from './syntax.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
 /**
@@ -34,7 +41,10 @@ class Parser {
   whole(): Expression {
     const expression = this.#choice();
     if (this.#token.kind !== 'end')
-      throw new ParseError(this.#token.at, `Syntax error: extraneous input '${this.#token.text}' expecting <EOF>`);
+      throw new ParseError(
+        this.#token.at,
+        `Syntax error: extraneous input '${this.#token.text}' expecting <EOF>`,
+      );
     return expression;
   }
 
@@ -50,25 +60,32 @@ class Parser {
 
   #takes(...texts: readonly string[]): Token | undefined {
     const { kind, text } = this.#token;
-    return (kind === 'sign' || (kind === 'name' && text === 'in')) && texts.includes(text) ? this.#take() : undefined;
+    return (kind === 'sign' || (kind === 'name' && text === 'in')) && texts.includes(text)
+      ? this.#take()
+      : undefined;
   }
 
   #needs(text: string): void {
     if (this.#takes(text) === undefined)
-      throw new ParseError(this.#token.at, `Syntax error: mismatched input '${this.#token.text}' expecting '${text}'`);
+      throw new ParseError(
+        this.#token.at,
+        `Syntax error: mismatched input '${this.#token.text}' expecting '${text}'`,
+      );
   }
 
   /** Checks the height of an expression, because its evaluation takes as much of the stack. */
   #grown(expression: Expression, ...below: readonly Expression[]): Expression {
     const height = 1 + Math.max(0, ...below.map(one => this.#heights.get(one) ?? 0));
-    if (height > deepest) throw new ParseError(expression.at, `expression recursion limit exceeded: ${deepest}`);
+    if (height > deepest)
+      throw new ParseError(expression.at, `expression recursion limit exceeded: ${deepest}`);
     this.#heights.set(expression, height);
     return expression;
   }
 
   #choice(): Expression {
     this.#depth += 1;
-    if (this.#depth > deepest) throw new ParseError(this.#token.at, `expression recursion limit exceeded: ${deepest}`);
+    if (this.#depth > deepest)
+      throw new ParseError(this.#token.at, `expression recursion limit exceeded: ${deepest}`);
     const test = this.#logical('||');
     const mark = this.#takes('?');
     let all = test;
@@ -98,7 +115,11 @@ class Parser {
       const only = parts[from];
       if (from === to && only !== undefined) return only;
       const [left, right] = [balanced(from, middle - 1), balanced(middle, to)];
-      return this.#grown({ kind: 'binary', operator, left, right, at: places[middle - 1] ?? left.at }, left, right);
+      return this.#grown(
+        { kind: 'binary', operator, left, right, at: places[middle - 1] ?? left.at },
+        left,
+        right,
+      );
     };
     return balanced(0, parts.length - 1);
   }
@@ -107,21 +128,31 @@ class Parser {
     const operators = levels[level];
     if (operators === undefined) return this.#unary();
     let left = this.#binary(level + 1);
-    for (let sign = this.#takes(...operators); sign !== undefined; sign = this.#takes(...operators)) {
+    for (
+      let sign = this.#takes(...operators);
+      sign !== undefined;
+      sign = this.#takes(...operators)
+    ) {
       const right = this.#binary(level + 1);
-      left = this.#grown({ kind: 'binary', operator: sign.text as Operator, left, right, at: sign.at }, left, right);
+      left = this.#grown(
+        { kind: 'binary', operator: sign.text as Operator, left, right, at: sign.at },
+        left,
+        right,
+      );
     }
     return left;
   }
 
   #unary(): Expression {
     const signs: Token[] = [];
-    for (let sign = this.#takes('!', '-'); sign !== undefined; sign = this.#takes('!', '-')) signs.push(sign);
+    for (let sign = this.#takes('!', '-'); sign !== undefined; sign = this.#takes('!', '-'))
+      signs.push(sign);
     const last = signs.at(-1);
     const minus = last?.text === '-' && this.#token.kind === 'number' ? signs.pop() : undefined;
     const base = minus === undefined ? this.#primary() : numeral(this.#take(), minus);
     let of = this.#postfix(base);
-    for (const sign of signs.reverse()) of = this.#grown({ kind: sign.text === '!' ? 'not' : 'minus', of, at: sign.at }, of);
+    for (const sign of signs.reverse())
+      of = this.#grown({ kind: sign.text === '!' ? 'not' : 'minus', of, at: sign.at }, of);
     return of;
   }
 
@@ -142,12 +173,19 @@ class Parser {
   #member(of: Expression, at: number): Expression {
     const optional = this.#takes('?') !== undefined;
     const { kind, text } = this.#take();
-    if (kind !== 'name' && kind !== 'quoted') throw new ParseError(at, `Syntax error: no viable alternative at input '.'`);
+    if (kind !== 'name' && kind !== 'quoted')
+      throw new ParseError(at, `Syntax error: no viable alternative at input '.'`);
     const name = kind === 'quoted' ? text.slice(1, -1) : text;
-    if (optional || kind === 'quoted' || this.#takes('(') === undefined) return this.#grown({ kind: 'member', of, name, optional, at }, of);
+    if (optional || kind === 'quoted' || this.#takes('(') === undefined)
+      return this.#grown({ kind: 'member', of, name, optional, at }, of);
     const args = this.#list(')', () => this.#choice());
-    if (of.kind === 'name' && modules.has(of.name)) return this.#grown({ kind: 'call', name: `${of.name}.${name}`, args, at }, ...args);
-    return this.#grown(expanded(name, of, args, at) ?? { kind: 'call', name, on: of, args, at }, of, ...args);
+    if (of.kind === 'name' && modules.has(of.name))
+      return this.#grown({ kind: 'call', name: `${of.name}.${name}`, args, at }, ...args);
+    return this.#grown(
+      expanded(name, of, args, at) ?? { kind: 'call', name, on: of, args, at },
+      of,
+      ...args,
+    );
   }
 
   #list<T>(end: string, read: () => T): readonly T[] {
@@ -189,7 +227,10 @@ class Parser {
     }
     if (text === '{') {
       const entries = this.#list('}', () => this.#entry());
-      return this.#grown({ kind: 'map', entries, at }, ...entries.flatMap(({ key, value }) => [key, value]));
+      return this.#grown(
+        { kind: 'map', entries, at },
+        ...entries.flatMap(({ key, value }) => [key, value]),
+      );
     }
     if (text !== '(') throw new ParseError(at, `Syntax error: mismatched input '${text}'`);
     const inner = this.#choice();
@@ -201,20 +242,28 @@ class Parser {
     if (this.#takes('(') === undefined) return wordOf(token);
     const args = this.#list(')', () => this.#choice());
     const { text: name, at } = token;
-    return this.#grown(expanded(name, undefined, args, at) ?? { kind: 'call', name, args, at }, ...args);
+    return this.#grown(
+      expanded(name, undefined, args, at) ?? { kind: 'call', name, args, at },
+      ...args,
+    );
   }
 }
 
-export type Parsed = { readonly kind: 'parsed'; readonly expression: Expression } | { readonly kind: 'wrong'; readonly message: string };
+export type Parsed =
+  | { readonly kind: 'parsed'; readonly expression: Expression }
+  | { readonly kind: 'wrong'; readonly message: string };
 
 /** Parses an expression. */
-export const parse = (source: string): Parsed => {
+export function parse(source: string): Parsed {
   try {
     if (source.length > maxLength)
-      throw new ParseError(0, `expression code point size exceeds limit: size: ${source.length}, limit ${maxLength}`);
+      throw new ParseError(
+        0,
+        `expression code point size exceeds limit: size: ${source.length}, limit ${maxLength}`,
+      );
     return { kind: 'parsed', expression: new Parser(tokensOf(source)).whole() };
   } catch (error) {
     if (error instanceof ParseError) return { kind: 'wrong', message: pointed(source, error) };
     throw error;
   }
-};
+}

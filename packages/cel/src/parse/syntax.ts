@@ -5,14 +5,50 @@ export type Expression =
   | { readonly kind: 'literal'; readonly value: Value; readonly at: number }
   | { readonly kind: 'name'; readonly name: string; readonly at: number }
   /** A member; optional: `of.?name`. */
-  | { readonly kind: 'member'; readonly of: Expression; readonly name: string; readonly optional?: boolean; readonly at: number }
+  | {
+      readonly kind: 'member';
+      readonly of: Expression;
+      readonly name: string;
+      readonly optional?: boolean;
+      readonly at: number;
+    }
   /** An index; optional: `of[?index]`. */
-  | { readonly kind: 'index'; readonly of: Expression; readonly index: Expression; readonly optional?: boolean; readonly at: number }
-  | { readonly kind: 'has'; readonly of: Expression; readonly name: string; readonly optional?: boolean; readonly at: number }
-  | { readonly kind: 'call'; readonly name: string; readonly on?: Expression; readonly args: readonly Expression[]; readonly at: number }
+  | {
+      readonly kind: 'index';
+      readonly of: Expression;
+      readonly index: Expression;
+      readonly optional?: boolean;
+      readonly at: number;
+    }
+  | {
+      readonly kind: 'has';
+      readonly of: Expression;
+      readonly name: string;
+      readonly optional?: boolean;
+      readonly at: number;
+    }
+  | {
+      readonly kind: 'call';
+      readonly name: string;
+      readonly on?: Expression;
+      readonly args: readonly Expression[];
+      readonly at: number;
+    }
   | { readonly kind: 'not' | 'minus'; readonly of: Expression; readonly at: number }
-  | { readonly kind: 'binary'; readonly operator: Operator; readonly left: Expression; readonly right: Expression; readonly at: number }
-  | { readonly kind: 'choice'; readonly test: Expression; readonly yes: Expression; readonly no: Expression; readonly at: number }
+  | {
+      readonly kind: 'binary';
+      readonly operator: Operator;
+      readonly left: Expression;
+      readonly right: Expression;
+      readonly at: number;
+    }
+  | {
+      readonly kind: 'choice';
+      readonly test: Expression;
+      readonly yes: Expression;
+      readonly no: Expression;
+      readonly at: number;
+    }
   | { readonly kind: 'list'; readonly items: readonly Item[]; readonly at: number }
   | { readonly kind: 'map'; readonly entries: readonly Entry[]; readonly at: number }
   /** A macro: `list.all(x, …)`, `list.all(i, x, …)` and the like. */
@@ -37,7 +73,11 @@ export type Expression =
     };
 
 /** An item; optional: `[?item]` omits an empty one. */
-export type Item = { readonly kind: 'item'; readonly optional: boolean; readonly value: Expression };
+export type Item = {
+  readonly kind: 'item';
+  readonly optional: boolean;
+  readonly value: Expression;
+};
 export type Entry = {
   readonly kind: 'entry';
   readonly optional: boolean;
@@ -46,8 +86,29 @@ export type Entry = {
   readonly at: number;
 };
 
-export type Operator = '||' | '&&' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%';
-export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map' | 'transformList' | 'transformMap';
+export type Operator =
+  | '||'
+  | '&&'
+  | '=='
+  | '!='
+  | '<'
+  | '<='
+  | '>'
+  | '>='
+  | 'in'
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%';
+export type Macro =
+  | 'all'
+  | 'exists'
+  | 'exists_one'
+  | 'filter'
+  | 'map'
+  | 'transformList'
+  | 'transformMap';
 
 /** Thrown within one call of `parse`, `check` or `compile` only. */
 export class ParseError extends Error {
@@ -60,9 +121,9 @@ export class ParseError extends Error {
 }
 
 /** Returns the message with the position in the text, as cel-go formats it. */
-export const pointed = (source: string, { at, message }: ParseError): string => {
+export function pointed(source: string, { at, message }: ParseError): string {
   const before = source.slice(0, at).split('\n');
   const line = source.split('\n')[before.length - 1] ?? '';
   const column = Array.from(before.at(-1) ?? '').length;
   return `ERROR: <input>:${before.length}:${column + 1}: ${message}\n | ${line}\n | ${'.'.repeat(column)}^`;
-};
+}

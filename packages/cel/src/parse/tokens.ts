@@ -2,9 +2,18 @@ import { ParseError } from './syntax.ts';
 
 /** A token; `value` of a string is its unescaped text. */
 export type Token =
-  | { readonly kind: 'name' | 'quoted' | 'number' | 'sign' | 'end'; readonly text: string; readonly at: number }
+  | {
+      readonly kind: 'name' | 'quoted' | 'number' | 'sign' | 'end';
+      readonly text: string;
+      readonly at: number;
+    }
   | { readonly kind: 'string'; readonly text: string; readonly value: string; readonly at: number }
-  | { readonly kind: 'bytes'; readonly text: string; readonly value: Uint8Array; readonly at: number };
+  | {
+      readonly kind: 'bytes';
+      readonly text: string;
+      readonly value: Uint8Array;
+      readonly at: number;
+    };
 
 const space = /(?:[\t\n\f\r ]|\/\/[^\n]*)*/y;
 const patterns = {
@@ -17,34 +26,45 @@ const patterns = {
 };
 const kinds = ['string', 'name', 'quoted', 'number', 'sign'] as const;
 
-const plain: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+const plain: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
 const escape =
   /\\(?:(?<simple>[abfnrtv\\?"'`])|[xX](?<hex>[0-9a-fA-F]{2})|(?<octal>[0-3][0-7]{2})|u(?<short>[0-9a-fA-F]{4})|U(?<long>[0-9a-fA-F]{8})|(?<bad>[^]?))|[^\\]+/g;
 
 type Escape = Readonly<Record<string, string | undefined>>;
 
 /** Returns the value of an escape, as text or as the number of a code point or a byte. */
-const meaning = ({ simple, hex, octal, short, long }: Escape): string | number | undefined => {
+function meaning({ simple, hex, octal, short, long }: Escape): string | number | undefined {
   if (simple !== undefined) return plain[simple] ?? simple;
   const code = short ?? long ?? hex;
   if (code !== undefined) return Number.parseInt(code, 16);
   return octal === undefined ? undefined : Number.parseInt(octal, 8);
-};
+}
 
-const isCharacter = (code: number): boolean => code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+function isCharacter(code: number): boolean {
+  return code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+}
 
-const stringOf = (body: string, at: number): string =>
-  body.replaceAll(escape, (whole, ...rest) => {
+function stringOf(body: string, at: number): string {
+  return body.replaceAll(escape, (whole, ...rest) => {
     if (!whole.startsWith('\\')) return whole;
     const meant = meaning(rest.at(-1) as Escape);
     if (meant === undefined || (typeof meant === 'number' && !isCharacter(meant)))
       throw new ParseError(at, `Syntax error: invalid escape sequence`);
     return typeof meant === 'number' ? String.fromCodePoint(meant) : meant;
   });
+}
 
 const utf8 = new TextEncoder();
 
-const bytesOf = (body: string, at: number): Uint8Array => {
+function bytesOf(body: string, at: number): Uint8Array {
   const bytes: number[] = [];
   for (const { 0: whole, groups = {} } of body.matchAll(escape)) {
     const meant = whole.startsWith('\\') ? meaning(groups) : whole;
@@ -54,37 +74,43 @@ const bytesOf = (body: string, at: number): Uint8Array => {
     else for (const byte of utf8.encode(meant)) bytes.push(byte);
   }
   return Uint8Array.from(bytes);
-};
+}
 
-const literal = (text: string, groups: Escape, at: number): Token => {
+function literal(text: string, groups: Escape, at: number): Token {
   const quoted = groups['raw'] ?? groups['cooked'] ?? '';
   const width = quoted.startsWith('"""') || quoted.startsWith("'''") ? 3 : 1;
   const body = quoted.slice(width, -width);
   const isRaw = groups['raw'] !== undefined;
   const isBytes = /^[rR]?[bB]/.test(text);
-  if (isBytes) return { kind: 'bytes', text, value: isRaw ? utf8.encode(body) : bytesOf(body, at), at };
+  if (isBytes)
+    return { kind: 'bytes', text, value: isRaw ? utf8.encode(body) : bytesOf(body, at), at };
   return { kind: 'string', text, value: isRaw ? body : stringOf(body, at), at };
-};
+}
 
 /** Returns the end of the white space and comments at a position. */
-const afterSpace = (source: string, at: number): number => {
+function afterSpace(source: string, at: number): number {
   space.lastIndex = at;
   return at + (space.exec(source)?.[0].length ?? 0);
-};
+}
 
-const tokenAt = (source: string, at: number): Token => {
+function tokenAt(source: string, at: number): Token {
   for (const kind of kinds) {
     const pattern = patterns[kind];
     pattern.lastIndex = at;
     const found = pattern.exec(source);
     if (found === null) continue;
-    return kind === 'string' ? literal(found[0], found.groups ?? {}, at) : { kind, text: found[0], at };
+    return kind === 'string'
+      ? literal(found[0], found.groups ?? {}, at)
+      : { kind, text: found[0], at };
   }
-  throw new ParseError(at, `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`);
-};
+  throw new ParseError(
+    at,
+    `Syntax error: token recognition error at: '${source.slice(at, at + 1)}'`,
+  );
+}
 
 /** Returns the tokens of a text. */
-export const tokensOf = (source: string): readonly Token[] => {
+export function tokensOf(source: string): readonly Token[] {
   const tokens: Token[] = [];
   let at = afterSpace(source, 0);
   while (at < source.length) {
@@ -93,4 +119,4 @@ export const tokensOf = (source: string): readonly Token[] => {
     at = afterSpace(source, at + token.text.length);
   }
   return [...tokens, { kind: 'end', text: '<EOF>', at: source.length }];
-};
+}

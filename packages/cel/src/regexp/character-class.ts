@@ -63,7 +63,9 @@ const ranges: Readonly<Record<string, readonly (readonly [first: number, last: n
   ],
 };
 
-const quoted = (code: number): string => `\\u{${code.toString(16)}}`;
+function quoted(code: number): string {
+  return `\\u{${code.toString(16)}}`;
+}
 
 /** Classes with K and S, which have a third form each outside of ASCII when case is ignored. */
 const folded: ReadonlySet<string> = new Set(['w', 'alnum', 'alpha', 'lower', 'upper', 'word']);
@@ -76,7 +78,7 @@ const thirdForms = [
  * Returns \d, \D, [:alpha:], [:^alpha:] as members of a JavaScript class; undefined for unknown
  * names.
  */
-export const perl = (name: string, ignoresCase: boolean): string | undefined => {
+export function perl(name: string, ignoresCase: boolean): string | undefined {
   const [, caret, posix] = /^\[:(\^?)(\w+):\]$/.exec(name) ?? [];
   const isNegated = caret === '^' || /^[DSW]$/.test(name);
   const key = posix ?? name.toLowerCase();
@@ -90,34 +92,35 @@ export const perl = (name: string, ignoresCase: boolean): string | undefined => 
     next = last + 1;
   }
   return `${rest}${quoted(next)}-${quoted(0x10ffff)}`;
-};
+}
 
 /** Returns \pL, \p{Greek}, \P{^Lu}: general categories and scripts. */
-export const unicodeClass = (name: string, isNegated: boolean): string => {
+export function unicodeClass(name: string, isNegated: boolean): string {
   const [key, sign] = name.startsWith('^') ? [name.slice(1), !isNegated] : [name, isNegated];
   const candidates = key === 'Any' ? ['Any'] : key.length <= 2 ? [`gc=${key}`] : [`sc=${key}`];
   const [known] = candidates.filter(isKnown);
   return known === undefined
     ? fail('error parsing regexp: invalid character class range: `\\p{' + name + '}`')
     : `\\${sign ? 'P' : 'p'}{${known}}`;
-};
+}
 
-const isKnown = (property: string): boolean => {
+function isKnown(property: string): boolean {
   try {
     return new RegExp(`\\p{${property}}`, 'u').source !== '';
   } catch {
     return false;
   }
-};
+}
 
 /**
  * Returns a test for a class. The members are those of a JavaScript class, which is matched with
  * one character at a time and so never backtracks.
  */
-export const classOf = (members: string, ignoresCase: boolean): CharacterTest => {
+export function classOf(members: string, ignoresCase: boolean): CharacterTest {
   const [, only] = /^\\u\{([0-9a-f]+)\}$/.exec(members) ?? [];
   const alone =
-    only === undefined || (ignoresCase && /[a-z]/i.test(String.fromCodePoint(Number.parseInt(only, 16))))
+    only === undefined ||
+    (ignoresCase && /[a-z]/i.test(String.fromCodePoint(Number.parseInt(only, 16))))
       ? undefined
       : Number.parseInt(only, 16);
   if (alone !== undefined && (!ignoresCase || alone < 128)) return code => code === alone;
@@ -129,4 +132,4 @@ export const classOf = (members: string, ignoresCase: boolean): CharacterTest =>
     ascii[code] ??= pattern.test(String.fromCharCode(code));
     return ascii[code];
   };
-};
+}

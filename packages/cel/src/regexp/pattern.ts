@@ -9,7 +9,12 @@ export type Pattern =
   | { readonly kind: 'character'; readonly test: CharacterTest }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
   | { readonly kind: 'sequence' | 'alternatives'; readonly parts: readonly Pattern[] }
-  | { readonly kind: 'repeat'; readonly of: Pattern; readonly least: number; readonly most: number };
+  | {
+      readonly kind: 'repeat';
+      readonly of: Pattern;
+      readonly least: number;
+      readonly most: number;
+    };
 
 /** Begin and end of the text or of a line, and word boundaries. */
 export type Assertion = 'text begin' | 'text end' | 'line begin' | 'line end' | 'word' | 'no word';
@@ -18,10 +23,24 @@ type Flags = { readonly i: boolean; readonly m: boolean; readonly s: boolean };
 
 const deepest = 200;
 const maxRepeats = 1000;
-const controls: Readonly<Record<string, string>> = { a: '\x07', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
-const asserted: Readonly<Record<string, Assertion>> = { A: 'text begin', z: 'text end', b: 'word', B: 'no word' };
+const controls: Readonly<Record<string, string>> = {
+  a: '\x07',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+const asserted: Readonly<Record<string, Assertion>> = {
+  A: 'text begin',
+  z: 'text end',
+  b: 'word',
+  B: 'no word',
+};
 
-const wrong = (what: string): never => fail(`error parsing regexp: ${what}`);
+function wrong(what: string): never {
+  return fail(`error parsing regexp: ${what}`);
+}
 
 class PatternParser {
   readonly #text: string;
@@ -71,9 +90,11 @@ class PatternParser {
   #repeated(of: Pattern): Pattern {
     const found = this.#takes(/([*+?])\??|\{(\d{1,5})(,(\d{0,5}))?\}\??/y);
     if (found === undefined) return of;
-    if (this.#takes(/[*+?]|\{\d+(?:,\d*)?\}/y) !== undefined) return wrong('invalid nested repetition operator');
+    if (this.#takes(/[*+?]|\{\d+(?:,\d*)?\}/y) !== undefined)
+      return wrong('invalid nested repetition operator');
     const [, sign, low = '0', range, high = ''] = found;
-    if (sign !== undefined) return { kind: 'repeat', of, least: sign === '+' ? 1 : 0, most: sign === '?' ? 1 : Infinity };
+    if (sign !== undefined)
+      return { kind: 'repeat', of, least: sign === '+' ? 1 : 0, most: sign === '?' ? 1 : Infinity };
     const least = Number(low);
     const most = range === undefined ? least : high === '' ? Infinity : Number(high);
     const isTooMany = least > maxRepeats || (most !== Infinity && most > maxRepeats);
@@ -94,12 +115,18 @@ class PatternParser {
   #atom(): Pattern | undefined {
     if (this.#takes(/\(/y) !== undefined) return this.#group();
     if (this.#takes(/\[/y) !== undefined) return this.#character(this.#set());
-    if (this.#takes(/\./y) !== undefined) return this.#character(this.#flags.s ? '\\u{0}-\\u{10ffff}' : '\\u{0}-\\u{9}\\u{b}-\\u{10ffff}');
-    if (this.#takes(/\^/y) !== undefined) return { kind: 'assertion', assertion: this.#flags.m ? 'line begin' : 'text begin' };
-    if (this.#takes(/\$/y) !== undefined) return { kind: 'assertion', assertion: this.#flags.m ? 'line end' : 'text end' };
+    if (this.#takes(/\./y) !== undefined)
+      return this.#character(
+        this.#flags.s ? '\\u{0}-\\u{10ffff}' : '\\u{0}-\\u{9}\\u{b}-\\u{10ffff}',
+      );
+    if (this.#takes(/\^/y) !== undefined)
+      return { kind: 'assertion', assertion: this.#flags.m ? 'line begin' : 'text begin' };
+    if (this.#takes(/\$/y) !== undefined)
+      return { kind: 'assertion', assertion: this.#flags.m ? 'line end' : 'text end' };
     const special = this.#takes(/\\([AzbB])/y)?.[1];
     if (special !== undefined) return { kind: 'assertion', assertion: asserted[special] ?? 'word' };
-    if (this.#takes(/[*+?]|\{\d+(?:,\d*)?\}/y) !== undefined) return wrong('missing argument to repetition operator');
+    if (this.#takes(/[*+?]|\{\d+(?:,\d*)?\}/y) !== undefined)
+      return wrong('missing argument to repetition operator');
     return this.#character(this.#shorthand() ?? quoted(this.#single()));
   }
 
@@ -112,20 +139,25 @@ class PatternParser {
     const outer = this.#flags;
     if (flags !== undefined) {
       const [, on = '', off = '', end] = flags;
-      const value = (flag: 'i' | 'm' | 's'): boolean => (outer[flag] || on.includes(flag)) && !off.includes(flag);
+      const value = (flag: 'i' | 'm' | 's'): boolean =>
+        (outer[flag] || on.includes(flag)) && !off.includes(flag);
       this.#flags = { i: value('i'), m: value('m'), s: value('s') };
       if (end === ')') return undefined;
     } else this.#name();
     const inner = this.#alternatives();
     this.#flags = outer;
-    return this.#takes(/\)/y) === undefined ? wrong('missing closing ): `' + this.#text + '`') : { kind: 'sequence', parts: [inner] };
+    return this.#takes(/\)/y) === undefined
+      ? wrong('missing closing ): `' + this.#text + '`')
+      : { kind: 'sequence', parts: [inner] };
   }
 
   /** Parses `?P<name>`: names have no effect, but must be unique. */
   #name(): void {
     const name = this.#takes(/\?P?<(\w+)>/y)?.[1];
-    if (name === undefined && this.#takes(/\?/y) !== undefined) wrong('invalid or unsupported Perl syntax: `(?`');
-    if (name !== undefined && this.#names.has(name)) wrong('duplicate capture group name: `' + name + '`');
+    if (name === undefined && this.#takes(/\?/y) !== undefined)
+      wrong('invalid or unsupported Perl syntax: `(?`');
+    if (name !== undefined && this.#names.has(name))
+      wrong('duplicate capture group name: `' + name + '`');
     if (name !== undefined) this.#names.add(name);
   }
 
@@ -145,7 +177,8 @@ class PatternParser {
     if (octal !== undefined) return Number.parseInt(octal, 8);
     const [, letter] = this.#takes(/\\([^])/uy) ?? [];
     if (letter !== undefined) {
-      if (/[0-9A-Za-z]/.test(letter) && controls[letter] === undefined) return wrong('invalid escape sequence: `\\' + letter + '`');
+      if (/[0-9A-Za-z]/.test(letter) && controls[letter] === undefined)
+        return wrong('invalid escape sequence: `\\' + letter + '`');
       return (controls[letter] ?? letter).codePointAt(0) ?? 0;
     }
     const character = this.#takes(/[^\\]/uy)?.[0];
@@ -167,19 +200,28 @@ class PatternParser {
     const [, negated, name = ''] = this.#takes(/\[:(\^?)(\w+):\]/y) ?? [];
     return negated === undefined
       ? undefined
-      : (perl(`[:${negated}${name}:]`, this.#flags.i) ?? wrong('invalid character class range: `[:' + name + ':]`'));
+      : (perl(`[:${negated}${name}:]`, this.#flags.i) ??
+          wrong('invalid character class range: `[:' + name + ':]`'));
   }
 
   #range(): string {
     const first = this.#single();
     if (this.#takes(/-(?!\])/y) === undefined) return quoted(first);
     const last = this.#single();
-    return last < first ? wrong('invalid character class range') : `${quoted(first)}-${quoted(last)}`;
+    return last < first
+      ? wrong('invalid character class range')
+      : `${quoted(first)}-${quoted(last)}`;
   }
 }
 
-const valid = (code: number): number => (code > 0x10ffff ? wrong('invalid escape sequence') : code);
-const quoted = (code: number): string => `\\u{${code.toString(16)}}`;
+function valid(code: number): number {
+  return code > 0x10ffff ? wrong('invalid escape sequence') : code;
+}
+function quoted(code: number): string {
+  return `\\u{${code.toString(16)}}`;
+}
 
 /** Parses a regular expression. */
-export const patternOf = (text: string): Pattern => new PatternParser(text).whole();
+export function patternOf(text: string): Pattern {
+  return new PatternParser(text).whole();
+}

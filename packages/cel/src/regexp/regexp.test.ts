@@ -5,22 +5,22 @@ import { RE2JS } from 're2js';
 import { CostMeter, EvalError } from '../failure.ts';
 import { matches } from './regexp.ts';
 
-const own = (pattern: string, text: string): boolean | string => {
+function own(pattern: string, text: string): boolean | string {
   try {
     return matches(text, pattern, new CostMeter(10_000_000));
   } catch (error) {
     if (error instanceof EvalError) return error.message;
     throw error;
   }
-};
+}
 
-const theirs = (pattern: string, text: string): boolean | undefined => {
+function theirs(pattern: string, text: string): boolean | undefined {
   try {
     return RE2JS.compile(pattern).matcher(text).find();
   } catch {
     return undefined;
   }
-};
+}
 
 const atoms =
   String.raw`a b c K k ſ ä 1 _ - . \. \d \D \w \W \s \S ^ $ \b \B \A \z [ab] [^a] [a-c0-9] [-a] [a-] []a] [\w-] [^\W] [\]\-] [[:alpha:]] [[:^digit:]x] \pL \PN \p{Greek} \P{^Lu} \x41 \x{1F600} 😀 \n \Qa.b\E (?-i:A) (?s:.) (?m:^b) (?m:a$) (?i:[k-s]) (?i:\W)`.split(

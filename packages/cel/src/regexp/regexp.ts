@@ -48,21 +48,32 @@ class Compiler {
     }
   }
 
-  #repeat({ of, least, most }: Extract<Pattern, { readonly kind: 'repeat' }>, next: number): number {
+  #repeat(
+    { of, least, most }: Extract<Pattern, { readonly kind: 'repeat' }>,
+    next: number,
+  ): number {
     let begin = next;
     if (most === Infinity) {
       const loop: Instruction = { kind: 'split', next, other: next };
       begin = this.#add(loop);
       loop.other = this.place(of, begin);
-    } else for (let count = least; count < most; count += 1) begin = this.#add({ kind: 'split', next, other: this.place(of, begin) });
+    } else
+      for (let count = least; count < most; count += 1)
+        begin = this.#add({ kind: 'split', next, other: this.place(of, begin) });
     for (let count = 0; count < least; count += 1) begin = this.place(of, begin);
     return begin;
   }
 }
 
-const isWord = (code: number | undefined): boolean => code !== undefined && code < 128 && /\w/.test(String.fromCharCode(code));
+function isWord(code: number | undefined): boolean {
+  return code !== undefined && code < 128 && /\w/.test(String.fromCharCode(code));
+}
 
-const holds = (assertion: Assertion, before: number | undefined, after: number | undefined): boolean => {
+function holds(
+  assertion: Assertion,
+  before: number | undefined,
+  after: number | undefined,
+): boolean {
   switch (assertion) {
     case 'text begin':
       return before === undefined;
@@ -79,7 +90,7 @@ const holds = (assertion: Assertion, before: number | undefined, after: number |
     default:
       return assertion satisfies never;
   }
-};
+}
 
 /** Reached places in a program between two characters. */
 class ThreadList {
@@ -111,7 +122,7 @@ class ThreadList {
 }
 
 /** Returns whether a part of the text matches. */
-export const matches = (text: string, source: string, meter: CostMeter): boolean => {
+export function matches(text: string, source: string, meter: CostMeter): boolean {
   if (source.length > maxLength) return fail('error parsing regexp: expression too large');
   // Each character can be a class of its own, which takes time to build.
   meter.charge(5 * source.length);
@@ -134,4 +145,4 @@ export const matches = (text: string, source: string, meter: CostMeter): boolean
     at += after !== undefined && after > 0xffff ? 2 : 1;
   }
   return false;
-};
+}

@@ -10,21 +10,26 @@ import { Duration, List, Mapping, Optional, Type, Uint, type Value } from './val
 const utf8 = new TextEncoder();
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-const text = (bytes: Uint8Array): string => {
+function text(bytes: Uint8Array): string {
   try {
     return strictUtf8.decode(bytes);
   } catch {
     return fail('invalid UTF-8 in bytes, cannot convert to string');
   }
-};
+}
 
 /** Returns a number without its fraction; fails for infinities and NaN. */
-const whole = (value: number): bigint => (Number.isFinite(value) ? BigInt(Math.trunc(value)) : fail('integer overflow'));
+function whole(value: number): bigint {
+  return Number.isFinite(value) ? BigInt(Math.trunc(value)) : fail('integer overflow');
+}
 
-const digits = (value: string, to: string): bigint =>
-  /^[+-]?\d{1,20}$/.test(value) ? BigInt(value.replace('+', '')) : fail(`type conversion error from 'string' to '${to}'`);
+function digits(value: string, to: string): bigint {
+  return /^[+-]?\d{1,20}$/.test(value)
+    ? BigInt(value.replace('+', ''))
+    : fail(`type conversion error from 'string' to '${to}'`);
+}
 
-const toInt = (value: Value): bigint => {
+function toInt(value: Value): bigint {
   const result =
     typeof value === 'bigint'
       ? value
@@ -43,9 +48,9 @@ const toInt = (value: Value): bigint => {
                 ? value.nanoseconds
                 : overload();
   return isInt(result) ? result : fail('integer overflow');
-};
+}
 
-const toUint = (value: Value): Uint => {
+function toUint(value: Value): Uint {
   if (value instanceof Uint) return value;
   const result =
     typeof value === 'bigint'
@@ -58,24 +63,29 @@ const toUint = (value: Value): Uint => {
           ? digits(value, 'uint')
           : overload();
   return isUint(result) ? new Uint(result) : fail('unsigned integer overflow');
-};
+}
 
 const floating = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-const infinite: Readonly<Record<string, number>> = { nan: Number.NaN, inf: Infinity, infinity: Infinity };
+const infinite: Readonly<Record<string, number>> = {
+  nan: Number.NaN,
+  inf: Infinity,
+  infinity: Infinity,
+};
 
-const toDouble = (value: Value): number => {
+function toDouble(value: Value): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'bigint') return Number(value);
   if (value instanceof Uint) return Number(value.value);
   if (typeof value !== 'string') return overload();
   if (value.length <= 400 && floating.test(value)) return Number(value);
   const [, sign, name = ''] = /^([+-]?)(nan|inf|infinity)$/i.exec(value.slice(0, 10)) ?? [];
-  const found = infinite[name.toLowerCase()] ?? fail(`type conversion error from 'string' to 'double'`);
+  const found =
+    infinite[name.toLowerCase()] ?? fail(`type conversion error from 'string' to 'double'`);
   return sign === '-' ? -found : found;
-};
+}
 
 /** Formats a double as Go's %g: exponents have at least two digits. */
-const doubleText = (value: number): string => {
+function doubleText(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const [, exponent = '0'] = /e([+-]\d+)$/.exec(value.toExponential()) ?? [];
@@ -83,10 +93,10 @@ const doubleText = (value: number): string => {
   // Go uses exponents from 1e+21 on and below 1e-04.
   if (power >= 21 || power < -4) return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
   return String(value);
-};
+}
 
 /** Returns the text of a value that has one; undefined for lists, maps and the like. */
-export const written = (value: Value): string | undefined => {
+export function written(value: Value): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (typeof value === 'number') return doubleText(value);
@@ -94,35 +104,46 @@ export const written = (value: Value): string | undefined => {
   if (value instanceof Temporal.Instant) return value.toString();
   if (value instanceof Duration) return durationText(value);
   return value instanceof Uint8Array ? text(value) : undefined;
-};
+}
 
 const truths: ReadonlyMap<string, boolean> = new Map([
   ...['1', 't', 'true', 'TRUE', 'True'].map(word => [word, true] as const),
   ...['0', 'f', 'false', 'FALSE', 'False'].map(word => [word, false] as const),
 ]);
 
-const toBool = (value: Value): boolean =>
-  typeof value === 'string'
+function toBool(value: Value): boolean {
+  return typeof value === 'string'
     ? (truths.get(value) ?? fail(`type conversion error from 'string' to 'bool'`))
     : typeof value === 'boolean'
       ? value
       : overload();
+}
 
-const toTimestamp = (value: Value): Temporal.Instant => {
+function toTimestamp(value: Value): Temporal.Instant {
   if (value instanceof Temporal.Instant) return value;
-  return typeof value === 'string' ? readTimestamp(value) : typeof value === 'bigint' ? instantOf(value * 10n ** 9n) : overload();
-};
+  return typeof value === 'string'
+    ? readTimestamp(value)
+    : typeof value === 'bigint'
+      ? instantOf(value * 10n ** 9n)
+      : overload();
+}
 
-const toDuration = (value: Value): Duration => {
+function toDuration(value: Value): Duration {
   if (value instanceof Duration) return value;
-  return typeof value === 'string' ? readDuration(value) : typeof value === 'bigint' ? new Duration(value) : overload();
-};
+  return typeof value === 'string'
+    ? readDuration(value)
+    : typeof value === 'bigint'
+      ? new Duration(value)
+      : overload();
+}
 
 export const typeNames: ReadonlySet<string> = new Set(
-  'bool bytes double google.protobuf.Duration google.protobuf.Timestamp int list map null_type optional_type string type uint'.split(' '),
+  'bool bytes double google.protobuf.Duration google.protobuf.Timestamp int list map null_type optional_type string type uint'.split(
+    ' ',
+  ),
 );
 
-const typeName = (value: Value): string => {
+function typeName(value: Value): string {
   if (value === null) return 'null_type';
   if (typeof value === 'boolean') return 'bool';
   if (typeof value === 'bigint') return 'int';
@@ -139,7 +160,7 @@ const typeName = (value: Value): string => {
   if (value instanceof Quantity) return 'kubernetes.Quantity';
   if (value instanceof Version) return 'kubernetes.Semver';
   return value satisfies never;
-};
+}
 
 /** Conversion functions. */
 export const conversions: Readonly<Record<string, (value: Value, meter: CostMeter) => Value>> = {

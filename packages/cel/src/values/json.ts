@@ -25,7 +25,9 @@ class JsonMapping extends Mapping {
   override get(key: Value): Value | undefined {
     if (typeof key !== 'string' || !Object.hasOwn(this.#object, key)) return undefined;
     const value = this.#object[key];
-    return value === undefined ? undefined : fromJson(value, this.#schema && memberSchema(this.#schema, key));
+    return value === undefined
+      ? undefined
+      : fromJson(value, this.#schema && memberSchema(this.#schema, key));
   }
 
   override *keys(): Iterable<string> {
@@ -33,11 +35,14 @@ class JsonMapping extends Mapping {
   }
 }
 
-const memberSchema = (schema: JsonObject, key: string): JsonObject | undefined => {
+function memberSchema(schema: JsonObject, key: string): JsonObject | undefined {
   const properties = schema['properties'];
-  const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : schema['additionalProperties'];
+  const own =
+    isObject(properties) && Object.hasOwn(properties, key)
+      ? properties[key]
+      : schema['additionalProperties'];
   return isObject(own) ? own : undefined;
-};
+}
 
 /** Conversions of texts by the format in their schema, as in Kubernetes. */
 const formats: Readonly<Record<string, (text: string) => Value>> = {
@@ -47,7 +52,7 @@ const formats: Readonly<Record<string, (text: string) => Value>> = {
   byte: text => Uint8Array.fromBase64(text),
 };
 
-const formatted = (text: string, format: string): Value => {
+function formatted(text: string, format: string): Value {
   try {
     return (Object.hasOwn(formats, format) && formats[format]?.(text)) || text;
   } catch {
@@ -55,22 +60,25 @@ const formatted = (text: string, format: string): Value => {
     // them.
     return text;
   }
-};
+}
 
 /**
  * Converts JSON of the API: a whole number is an `int`, as in Kubernetes. A schema defines which
  * numbers are `double` all the same, and which texts are timestamps, durations and bytes. Upstream:
  * apiserver/pkg/cel/common/values.go.
  */
-export const fromJson = (json: Json, schema?: JsonObject): Value => {
-  if (typeof json === 'number') return Number.isSafeInteger(json) && schema?.['type'] !== 'number' ? BigInt(json) : json;
+export function fromJson(json: Json, schema?: JsonObject): Value {
+  if (typeof json === 'number')
+    return Number.isSafeInteger(json) && schema?.['type'] !== 'number' ? BigInt(json) : json;
   if (typeof json === 'string') {
     const format = schema?.['format'];
     return typeof format === 'string' ? formatted(json, format) : json;
   }
   if (Array.isArray(json)) {
     const items = schema?.['items'];
-    return List.reading(json as readonly Json[], item => fromJson(item, isObject(items) ? items : undefined));
+    return List.reading(json as readonly Json[], item =>
+      fromJson(item, isObject(items) ? items : undefined),
+    );
   }
   return isObject(json) ? new JsonMapping(json, schema) : (json as null | boolean);
-};
+}

@@ -3,5 +3,9 @@ const smallestInt = -(2n ** 63n);
 const largestInt = 2n ** 63n - 1n;
 const largestUint = 2n ** 64n - 1n;
 
-export const isInt = (value: bigint): boolean => value >= smallestInt && value <= largestInt;
-export const isUint = (value: bigint): boolean => value >= 0n && value <= largestUint;
+export function isInt(value: bigint): boolean {
+  return value >= smallestInt && value <= largestInt;
+}
+export function isUint(value: bigint): boolean {
+  return value >= 0n && value <= largestUint;
+}

@@ -37,7 +37,8 @@ export class Quantity {
 
   static parse(text: string): Quantity | undefined {
     // Kubernetes has room for 18 digits; no real quantity has more.
-    const [, sign, digits = '', exponent, suffix = ''] = (text.length <= 64 && form.exec(text)) || [];
+    const [, sign, digits = '', exponent, suffix = ''] =
+      (text.length <= 64 && form.exec(text)) || [];
     const factor = factors[suffix];
     if (digits === '' || factor === undefined) return undefined;
     const [whole = '', fraction = ''] = digits.split('.');
@@ -55,7 +56,9 @@ export class Quantity {
   }
 
   get isInteger(): boolean {
-    return this.nano % billion === 0n && BigInt.asIntN(64, this.nano / billion) === this.nano / billion;
+    return (
+      this.nano % billion === 0n && BigInt.asIntN(64, this.nano / billion) === this.nano / billion
+    );
   }
 
   toInteger(): bigint {

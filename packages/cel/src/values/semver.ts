@@ -3,16 +3,21 @@
 const form =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*))?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
 
-const order = (one: bigint | string, other: bigint | string): number => (one < other ? -1 : Number(one > other));
+function order(one: bigint | string, other: bigint | string): number {
+  return one < other ? -1 : Number(one > other);
+}
 
-const isNumber = (part: string): boolean => /^\d+$/.test(part);
+function isNumber(part: string): boolean {
+  return /^\d+$/.test(part);
+}
 
 /** Compares identifiers: numbers come before words; the shorter list comes first. */
-const partOrder = (one: string | undefined, other: string | undefined): number => {
-  if (one === undefined || other === undefined) return one === other ? 0 : one === undefined ? -1 : 1;
+function partOrder(one: string | undefined, other: string | undefined): number {
+  if (one === undefined || other === undefined)
+    return one === other ? 0 : one === undefined ? -1 : 1;
   if (isNumber(one) !== isNumber(other)) return isNumber(one) ? -1 : 1;
   return isNumber(one) ? order(BigInt(one), BigInt(other)) : order(one, other);
-};
+}
 
 export class Version {
   readonly numbers: readonly [major: bigint, minor: bigint, patch: bigint];
@@ -31,7 +36,9 @@ export class Version {
     if (found === null) return undefined;
     const [, major = '', minor = '', patch = '', pre] = found;
     const numbers = [BigInt(major), BigInt(minor), BigInt(patch)] as const;
-    return numbers.some(number => number >= 2n ** 64n) ? undefined : new Version(numbers, pre?.split('.') ?? []);
+    return numbers.some(number => number >= 2n ** 64n)
+      ? undefined
+      : new Version(numbers, pre?.split('.') ?? []);
   }
 
   compare(other: Version): number {
@@ -40,7 +47,8 @@ export class Version {
       if (found !== 0) return found;
     }
     // A pre-release has identifiers after the number, and comes before the release.
-    if (this.#pre.length === 0 || other.#pre.length === 0) return Number(this.#pre.length === 0) - Number(other.#pre.length === 0);
+    if (this.#pre.length === 0 || other.#pre.length === 0)
+      return Number(this.#pre.length === 0) - Number(other.#pre.length === 0);
     for (let at = 0; at < Math.max(this.#pre.length, other.#pre.length); at += 1) {
       const found = partOrder(this.#pre[at], other.#pre[at]);
       if (found !== 0) return found;
@@ -49,9 +57,9 @@ export class Version {
   }
 }
 
-const normalized = (text: string): string => {
+function normalized(text: string): string {
   const [, numbers = '', rest = ''] = /^v?([\d.]*)(.*)$/s.exec(text) ?? [];
   const parts = numbers.split('.').map(part => part.replace(/^0+(?=\d)/, ''));
   const missing = rest === '' ? Math.max(0, 3 - parts.length) : 0;
   return parts.join('.') + '.0'.repeat(missing) + rest;
-};
+}

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readTimestamp } from './times.ts';
 
-/** What Go 1.26's time.Parse(time.RFC3339, …) makes of these, in UTC; undefined: it refuses. cel-go takes what it takes, of the years 1 to 9999. */
+/**
+ * What Go 1.26's time.Parse(time.RFC3339, …) makes of these, in UTC; undefined: it refuses. cel-go
+ * takes what it takes, of the years 1 to 9999.
+ */
 const read: readonly (readonly [text: string, instant: string | undefined])[] = [
   ['2016-12-31T23:59:60Z', undefined],
   ['2016-12-31T23:59:59Z', '2016-12-31T23:59:59Z'],

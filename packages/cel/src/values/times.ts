@@ -11,50 +11,64 @@ const first = Temporal.Instant.from('0001-01-01T00:00:00Z').epochNanoseconds;
 const last = Temporal.Instant.from('9999-12-31T23:59:59.999999999Z').epochNanoseconds;
 
 /** Returns a timestamp of the years 1 to 9999. */
-export const instantOf = (nanoseconds: bigint): Temporal.Instant =>
-  nanoseconds < first || nanoseconds > last ? fail('timestamp overflow') : Temporal.Instant.fromEpochNanoseconds(nanoseconds);
+export function instantOf(nanoseconds: bigint): Temporal.Instant {
+  return nanoseconds < first || nanoseconds > last
+    ? fail('timestamp overflow')
+    : Temporal.Instant.fromEpochNanoseconds(nanoseconds);
+}
 
 /** Returns a duration of at most 292 years, the limit of Go. */
-export const durationOf = (nanoseconds: bigint): Duration => (isInt(nanoseconds) ? new Duration(nanoseconds) : fail('duration overflow'));
+export function durationOf(nanoseconds: bigint): Duration {
+  return isInt(nanoseconds) ? new Duration(nanoseconds) : fail('duration overflow');
+}
 
 /**
  * RFC 3339 as accepted by Go's time.Parse, which cel-go uses: an hour of one digit and a comma are
  * valid, a leap second is not.
  */
-const timestampForm = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
+const timestampForm =
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
 /** Returns the nanoseconds of an offset; Go accepts 24 hours and 60 minutes. */
-const offsetOf = (sign: string | undefined, hours: number, minutes: number): bigint | undefined => {
+function offsetOf(sign: string | undefined, hours: number, minutes: number): bigint | undefined {
   if (hours > 24 || minutes > 60) return undefined;
   const size = BigInt(60 * hours + minutes) * 60n * 10n ** 9n;
   return sign === '-' ? -size : size;
-};
+}
 
 /** Returns nanoseconds; digits beyond the ninth are cut off. */
-const nanosecondsOf = (fraction: string): number => Number(fraction.slice(0, 9).padEnd(9, '0'));
+function nanosecondsOf(fraction: string): number {
+  return Number(fraction.slice(0, 9).padEnd(9, '0'));
+}
 
-const nanosecondsIn = (text: string): bigint | undefined => {
+function nanosecondsIn(text: string): bigint | undefined {
   const [whole, ...parts] = timestampForm.exec(text) ?? [];
   if (whole === undefined) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(0, 6).map(Number);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
+    .slice(0, 6)
+    .map(Number);
   const [fraction = '', sign, hours = '0', minutes = '0'] = parts.slice(6);
   const offset = offsetOf(sign, Number(hours), Number(minutes));
   if (offset === undefined || second > 59) return undefined;
   try {
-    const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second }, { overflow: 'reject' });
+    const local = Temporal.PlainDateTime.from(
+      { year, month, day, hour, minute, second },
+      { overflow: 'reject' },
+    );
     return local.toZonedDateTime('UTC').epochNanoseconds + BigInt(nanosecondsOf(fraction)) - offset;
   } catch (error) {
     // The day or time does not exist.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
-};
+}
 
-export const readTimestamp = (text: string): Temporal.Instant => {
+export function readTimestamp(text: string): Temporal.Instant {
   const nanoseconds = nanosecondsIn(text);
-  if (nanoseconds === undefined) return fail(`type conversion error from 'string' to 'google.protobuf.Timestamp'`);
+  if (nanoseconds === undefined)
+    return fail(`type conversion error from 'string' to 'google.protobuf.Timestamp'`);
   return instantOf(nanoseconds);
-};
+}
 
 const units: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -68,28 +82,34 @@ const units: Readonly<Record<string, bigint>> = {
 };
 
 /** Parses Go's notation: 1h30m, -1.5s, 0. */
-export const readDuration = (text: string): Duration => {
-  const wrong = (): never => fail(`type conversion error from 'string' to 'google.protobuf.Duration'`);
+export function readDuration(text: string): Duration {
+  const wrong = (): never =>
+    fail(`type conversion error from 'string' to 'google.protobuf.Duration'`);
   const [, sign, body = ''] =
-    /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text.length > 256 ? '' : text) ?? wrong();
+    /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(
+      text.length > 256 ? '' : text,
+    ) ?? wrong();
   let sum = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of body.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+  for (const [, whole = '', fraction = '', unit = ''] of body.matchAll(
+    /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g,
+  )) {
     const factor = units[unit] ?? 0n;
-    sum += BigInt(whole) * factor + (BigInt(`0${fraction}`) * factor) / 10n ** BigInt(fraction.length);
+    sum +=
+      BigInt(whole) * factor + (BigInt(`0${fraction}`) * factor) / 10n ** BigInt(fraction.length);
   }
   return durationOf(sign === '-' ? -sum : sum);
-};
+}
 
 const billion = 10n ** 9n;
 
 /** Formats a duration in seconds, as protobuf writes it in JSON: 3600s, 0.5s. */
-export const durationText = ({ nanoseconds }: Duration): string => {
+export function durationText({ nanoseconds }: Duration): string {
   const size = nanoseconds < 0n ? -nanoseconds : nanoseconds;
   const fraction = String(size % billion)
     .padStart(9, '0')
     .replace(/0+$/, '');
   return `${nanoseconds < 0n ? '-' : ''}${size / billion}${fraction === '' ? '' : `.${fraction}`}s`;
-};
+}
 
 type Part = (time: Temporal.ZonedDateTime) => number;
 
@@ -111,15 +131,16 @@ export const timestampParts: Readonly<Record<string, Part>> = {
 };
 
 /** Converts to a time zone by its name, or an offset with or without its sign. */
-export const inZone = (instant: Temporal.Instant, zone: string): Temporal.ZonedDateTime => {
+export function inZone(instant: Temporal.Instant, zone: string): Temporal.ZonedDateTime {
   // Temporal would accept a whole timestamp with a zone too.
-  const [, sign = '+', offset, name = ''] = /^(?:([+-]?)(\d{2}:\d{2})|([A-Za-z][\w+/-]{0,63}))$/.exec(zone) ?? [];
+  const [, sign = '+', offset, name = ''] =
+    /^(?:([+-]?)(\d{2}:\d{2})|([A-Za-z][\w+/-]{0,63}))$/.exec(zone) ?? [];
   try {
     return instant.toZonedDateTimeISO(offset === undefined ? name : `${sign || '+'}${offset}`);
   } catch {
     return fail(`unknown time zone ${zone.slice(0, 64)}`);
   }
-};
+}
 
 /** Whole hours, minutes and seconds of a duration, and the milliseconds of its last second. */
 export const durationParts: Readonly<Record<string, (duration: Duration) => bigint>> = {

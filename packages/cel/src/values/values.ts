@@ -80,7 +80,9 @@ export class List {
   }
 
   at(index: number): Value | undefined {
-    return index >= 0 && index < this.#items.length ? this.#read(this.#items[index] as never) : undefined;
+    return index >= 0 && index < this.#items.length
+      ? this.#read(this.#items[index] as never)
+      : undefined;
   }
 
   *[Symbol.iterator](): Iterator<Value> {
@@ -106,12 +108,12 @@ export abstract class Mapping {
 }
 
 /** Returns the name of a key, the same for equal numbers; undefined for invalid keys. */
-const keyName = (key: Value): string | undefined => {
+function keyName(key: Value): string | undefined {
   if (typeof key === 'string') return `s${key}`;
   if (typeof key === 'boolean' || typeof key === 'bigint') return `${key}`;
   if (key instanceof Uint) return `${key.value}`;
   return typeof key === 'number' && Number.isInteger(key) ? `${BigInt(key)}` : undefined;
-};
+}
 
 export class EntryMapping extends Mapping {
   readonly #entries = new Map<string, readonly [Key, Value]>();

@@ -11,7 +11,10 @@ import { administrator, type Serving, serve } from '@drydock/kube-sim';
 import { makeAuthority, makeServing } from '@drydock/operator/admission';
 import { systemClock } from '@drydock/utils';
 
-/** The commands that open the dashboard, as people run them, on an API server that asks who they are. */
+/**
+ * The commands that open the dashboard, as people run them, on an API server that asks who they
+ * are.
+ */
 
 const main = join(import.meta.dirname, '..', 'main.mjs');
 const rbac = 'rbac.authorization.k8s.io';
@@ -20,7 +23,10 @@ const rbac = 'rbac.authorization.k8s.io';
 const viewer: readonly (readonly [string, JsonObject])[] = [
   [
     `clusterroles.${rbac}`,
-    { metadata: { name: 'looks' }, rules: [{ verbs: ['get', 'list', 'watch'], apiGroups: ['*'], resources: ['*'] }] },
+    {
+      metadata: { name: 'looks' },
+      rules: [{ verbs: ['get', 'list', 'watch'], apiGroups: ['*'], resources: ['*'] }],
+    },
   ],
   [
     `clusterrolebindings.${rbac}`,
@@ -32,13 +38,17 @@ const viewer: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
-/** Ended at the latest when the tests are: one that goes on would keep their process from ending. */
+/**
+ * Ended at the latest when the tests are: one that goes on would keep their process from ending.
+ */
 const children: ChildProcess[] = [];
 
 /** Starts a command; resolves with the address of the dashboard as soon as it has printed one. */
-const opened = async (
-  ...args: readonly string[]
-): Promise<{ readonly child: ChildProcess; readonly page: URL; readonly ended: Promise<number | null> }> => {
+async function opened(...args: readonly string[]): Promise<{
+  readonly child: ChildProcess;
+  readonly page: URL;
+  readonly ended: Promise<number | null>;
+}> {
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   const ended = new Promise<number | null>(resolve => child.once('close', resolve));
@@ -47,21 +57,24 @@ const opened = async (
     const heard = (piece: Buffer): void => {
       said += piece.toString();
       const [address] = /http:\/\/127\.0\.0\.1:\d+\/[\w#-]*/.exec(said) ?? [];
-      if (address !== undefined && said.includes('\n', said.indexOf(address))) resolve(new URL(address));
+      if (address !== undefined && said.includes('\n', said.indexOf(address)))
+        resolve(new URL(address));
     };
     child.stdout.on('data', heard);
     child.stderr.on('data', heard);
     child.once('close', () => reject(new Error(said)));
   });
   return { child, page, ended };
-};
+}
 
-const headersFor = (page: URL): Record<string, string> => ({
-  'content-type': 'application/json',
-  ...(page.hash !== '' && { authorization: `Bearer ${page.hash.slice(1)}` }),
-});
+function headersFor(page: URL): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    ...(page.hash !== '' && { authorization: `Bearer ${page.hash.slice(1)}` }),
+  };
+}
 
-const sceneOf = async (page: URL): Promise<Scene> => {
+async function sceneOf(page: URL): Promise<Scene> {
   const response = await fetch(new URL('/api/stream', page), { headers: headersFor(page) });
   let told = '';
   for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -70,16 +83,19 @@ const sceneOf = async (page: URL): Promise<Scene> => {
   }
   const now = await fetch(new URL('/api/scene', page), { headers: headersFor(page) });
   return ((await now.json()) as { readonly scene: Scene }).scene;
-};
+}
 
-const maintain = async (page: URL, node: string): Promise<readonly [status: number, message: string]> => {
+async function maintain(
+  page: URL,
+  node: string,
+): Promise<readonly [status: number, message: string]> {
   const response = await fetch(new URL('/api/maintain', page), {
     method: 'POST',
     headers: headersFor(page),
     body: JSON.stringify({ node }),
   });
   return [response.status, ((await response.json()) as { readonly message: string }).message];
-};
+}
 
 describe('the page of a command', { timeout: 60_000 }, () => {
   let at: DashboardHarness;
@@ -90,7 +106,13 @@ describe('the page of a command', { timeout: 60_000 }, () => {
   const kubeconfig = (token: string): string => {
     const file = join(folder, token);
     const clusters = [
-      { name: 'c', cluster: { server: serving.url, 'certificate-authority-data': Buffer.from(authority).toString('base64') } },
+      {
+        name: 'c',
+        cluster: {
+          server: serving.url,
+          'certificate-authority-data': Buffer.from(authority).toString('base64'),
+        },
+      },
     ];
     const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
     const config = {
@@ -126,9 +148,17 @@ describe('the page of a command', { timeout: 60_000 }, () => {
   });
 
   test('drydock dashboard does what its user may do', async () => {
-    const { child, page, ended } = await opened('dashboard', '--port=0', '--kubeconfig', kubeconfig('token-of-admin'));
+    const { child, page, ended } = await opened(
+      'dashboard',
+      '--port=0',
+      '--kubeconfig',
+      kubeconfig('token-of-admin'),
+    );
     const { nodes, facts } = await sceneOf(page);
-    assert.deepEqual([nodes.length, facts.access, facts.cluster, facts.unreadable], [3, 'link', serving.url, []]);
+    assert.deepEqual(
+      [nodes.length, facts.access, facts.cluster, facts.unreadable],
+      [3, 'link', serving.url, []],
+    );
     assert.deepEqual(await maintain(page, 'w1'), [201, 'maintenance of w1 created']);
     assert.equal((await fetch(new URL('/api/scene', page))).status, 401);
     child.kill('SIGTERM');
@@ -136,7 +166,12 @@ describe('the page of a command', { timeout: 60_000 }, () => {
   });
 
   test('and nothing that its user may not do: the API server says so', async () => {
-    const { child, page, ended } = await opened('dashboard', '--port=0', '--kubeconfig', kubeconfig('token-of-vera'));
+    const { child, page, ended } = await opened(
+      'dashboard',
+      '--port=0',
+      '--kubeconfig',
+      kubeconfig('token-of-vera'),
+    );
     assert.equal((await sceneOf(page)).nodes.length, 3);
     const [status, message] = await maintain(page, 'w2');
     assert.equal(status, 403);
@@ -147,7 +182,12 @@ describe('the page of a command', { timeout: 60_000 }, () => {
 
   test("the operator's is is read-only", async () => {
     const off = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--webhook-port=0'];
-    const flags = ['--dashboard-bind-address=127.0.0.1:0', ...off, '--kubeconfig', kubeconfig('token-of-admin')];
+    const flags = [
+      '--dashboard-bind-address=127.0.0.1:0',
+      ...off,
+      '--kubeconfig',
+      kubeconfig('token-of-admin'),
+    ];
     const { child, page, ended } = await opened('operator', ...flags);
     const { nodes, facts } = await sceneOf(page);
     assert.deepEqual([nodes.length, facts.access], [3, 'read-only']);
@@ -169,6 +209,9 @@ describe('the page of a command', { timeout: 60_000 }, () => {
 
   test('a port that is taken is told, where it was asked for', async () => {
     const { port } = new URL(serving.url);
-    await assert.rejects(opened('demo', `--port=${port}`), /^Error: drydock: failed to serve the dashboard on port \d+: .*EADDRINUSE/);
+    await assert.rejects(
+      opened('demo', `--port=${port}`),
+      /^Error: drydock: failed to serve the dashboard on port \d+: .*EADDRINUSE/,
+    );
   });
 });

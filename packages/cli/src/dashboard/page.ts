@@ -15,14 +15,16 @@ const defaultPort = 8720;
  * Returns the value of `--port`; undefined when it is left out. Throws a UsageError that names the
  * flag.
  */
-export const pagePort = (text: string | undefined): number | undefined => {
+export function pagePort(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (text === '' || !Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new UsageError(`invalid value "${text}" for --port: expected a number up to 65535, or 0 for any free port`);
+    throw new UsageError(
+      `invalid value "${text}" for --port: expected a number up to 65535, or 0 for any free port`,
+    );
   }
   return port;
-};
+}
 
 type PageOptions = {
   /** Client for all reads and writes, with its user's rights. */
@@ -36,14 +38,24 @@ type PageOptions = {
   readonly log: Log;
 };
 
-const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}
 
 /**
  * Serves the dashboard on this machine, for everyone who has its link. Without a port it takes the
  * default, or any free one where that is in use; a requested port that is not available is a
  * UsageError.
  */
-export const openPage = async ({ ports, adapters, cluster, port, hosts, clock, log }: PageOptions): Promise<Dashboard> => {
+export async function openPage({
+  ports,
+  adapters,
+  cluster,
+  port,
+  hosts,
+  clock,
+  log,
+}: PageOptions): Promise<Dashboard> {
   const token = randomBytes(24).toString('base64url');
   const common = {
     watcher: ports,
@@ -56,15 +68,20 @@ export const openPage = async ({ ports, adapters, cluster, port, hosts, clock, l
     log,
     defects: new PanicHandler({ log }),
   };
-  const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
+  const on = (port: number): Promise<Dashboard> =>
+    startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
     return await on(port ?? defaultPort);
   } catch (error) {
     if (port === undefined && isTaken(error)) return on(0);
     const cause = errorText(error);
-    throw new UsageError(`failed to serve the dashboard on port ${port ?? defaultPort}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the dashboard on port ${port ?? defaultPort}: ${cause}`, {
+      cause: error,
+    });
   }
-};
+}
 
 /** Resolves at the first SIGINT or SIGTERM. */
-export const untilStopped = (): Promise<void> => new Promise(resolve => onStop(() => resolve()));
+export function untilStopped(): Promise<void> {
+  return new Promise(resolve => onStop(() => resolve()));
+}

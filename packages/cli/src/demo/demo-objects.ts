@@ -25,30 +25,46 @@ type Extra = {
   readonly kernel?: string;
 };
 
-const node = (
+function node(
   name: string,
   zone: string,
   { labels, annotations = {}, spec, bootId: bootID = '', kernel: kernelVersion = '' }: Extra,
-): JsonObject => ({
-  kind: 'Node',
-  metadata: {
-    name,
-    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone, ...labels },
-    annotations,
-  },
-  ...(spec && { spec }),
-  status: {
-    capacity: { cpu: '16', memory: '64Gi', pods: '110' },
-    allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
-    conditions: [ready],
-    nodeInfo: { kubeletVersion: kubernetesVersion, kernelVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
-  },
-});
+): JsonObject {
+  return {
+    kind: 'Node',
+    metadata: {
+      name,
+      labels: {
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+        'topology.kubernetes.io/zone': zone,
+        ...labels,
+      },
+      annotations,
+    },
+    ...(spec && { spec }),
+    status: {
+      capacity: { cpu: '16', memory: '64Gi', pods: '110' },
+      allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
+      conditions: [ready],
+      nodeInfo: {
+        kubeletVersion: kubernetesVersion,
+        kernelVersion,
+        operatingSystem: 'linux',
+        architecture: 'amd64',
+        bootID,
+      },
+    },
+  };
+}
 
 const controlPlane = 'node-role.kubernetes.io/control-plane';
 
 /** Labels of every worker, also of those created later. */
-export const workerLabels: JsonObject = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'linux' };
+export const workerLabels: JsonObject = {
+  'node-role.kubernetes.io/worker': '',
+  'kubernetes.io/os': 'linux',
+};
 
 /** Nodes of the control plane, which belong to no machine. */
 const nodes: readonly JsonObject[] = zones.map((zone, index) =>
@@ -59,11 +75,16 @@ const nodes: readonly JsonObject[] = zones.map((zone, index) =>
 );
 
 /** Returns the node of a machine. */
-export const worker = (
+export function worker(
   name: string,
   zone: string,
-  { providerID, ...more }: Required<Pick<Extra, 'bootId' | 'kernel' | 'annotations'>> & { readonly providerID: string },
-): JsonObject => node(name, zone, { labels: workerLabels, ...more, spec: { providerID } });
+  {
+    providerID,
+    ...more
+  }: Required<Pick<Extra, 'bootId' | 'kernel' | 'annotations'>> & { readonly providerID: string },
+): JsonObject {
+  return node(name, zone, { labels: workerLabels, ...more, spec: { providerID } });
+}
 
 type Workload = {
   readonly namespace?: string;
@@ -73,30 +94,44 @@ type Workload = {
   readonly annotations?: JsonObject;
 };
 
-const workload = (kind: string, name: string, { namespace = 'shop', replicas, spec, pod, annotations }: Workload = {}): JsonObject => ({
-  apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
-  kind,
-  metadata: { name, namespace },
-  spec: {
-    ...(replicas !== undefined && { replicas }),
-    ...(kind !== 'Job' && { selector: { matchLabels: { app: name } } }),
-    template: {
-      metadata: { labels: { app: name }, ...(annotations && { annotations }) },
-      spec: {
-        containers: [{ name: 'main', image: `example.test/${name}:1`, resources: { requests: { cpu: '250m', memory: '256Mi' } } }],
-        ...pod,
+function workload(
+  kind: string,
+  name: string,
+  { namespace = 'shop', replicas, spec, pod, annotations }: Workload = {},
+): JsonObject {
+  return {
+    apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
+    kind,
+    metadata: { name, namespace },
+    spec: {
+      ...(replicas !== undefined && { replicas }),
+      ...(kind !== 'Job' && { selector: { matchLabels: { app: name } } }),
+      template: {
+        metadata: { labels: { app: name }, ...(annotations && { annotations }) },
+        spec: {
+          containers: [
+            {
+              name: 'main',
+              image: `example.test/${name}:1`,
+              resources: { requests: { cpu: '250m', memory: '256Mi' } },
+            },
+          ],
+          ...pod,
+        },
       },
+      ...spec,
     },
-    ...spec,
-  },
-});
+  };
+}
 
-const budget = (name: string, spec: JsonObject): JsonObject => ({
-  apiVersion: 'policy/v1',
-  kind: 'PodDisruptionBudget',
-  metadata: { name, namespace: 'shop' },
-  spec: { ...spec, selector: { matchLabels: { app: name } } },
-});
+function budget(name: string, spec: JsonObject): JsonObject {
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'shop' },
+    spec: { ...spec, selector: { matchLabels: { app: name } } },
+  };
+}
 
 const everywhere = { tolerations: [{ operator: 'Exists' }] };
 
@@ -104,18 +139,27 @@ const everywhere = { tolerations: [{ operator: 'Exists' }] };
 export const demoObjects: readonly (readonly [resource: string, object: JsonObject])[] = [
   ['namespaces', { kind: 'Namespace', metadata: { name: 'shop' } }],
   ...nodes.map(one => ['nodes', one] as const),
-  ['daemonsets.apps', workload('DaemonSet', 'node-agent', { namespace: 'kube-system', pod: everywhere })],
+  [
+    'daemonsets.apps',
+    workload('DaemonSet', 'node-agent', { namespace: 'kube-system', pod: everywhere }),
+  ],
   ['deployments.apps', workload('Deployment', 'web', { replicas: 9 })],
   ['poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 })],
   ['deployments.apps', workload('Deployment', 'api', { replicas: 6 })],
   ['poddisruptionbudgets.policy', budget('api', { minAvailable: '50%' })],
   ['deployments.apps', workload('Deployment', 'worker', { replicas: 8 })],
-  ['statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } })],
+  [
+    'statefulsets.apps',
+    workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } }),
+  ],
   ['poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 })],
   // Two replicas, in one zone, and a budget that requires both: no pod of it can be evicted.
   [
     'deployments.apps',
-    workload('Deployment', 'payment', { replicas: 2, pod: { nodeSelector: { 'topology.kubernetes.io/zone': 'middle' } } }),
+    workload('Deployment', 'payment', {
+      replicas: 2,
+      pod: { nodeSelector: { 'topology.kubernetes.io/zone': 'middle' } },
+    }),
   ],
   ['poddisruptionbudgets.policy', budget('payment', { minAvailable: 2 })],
   // The data in its emptyDir is lost with the pod.
@@ -123,14 +167,20 @@ export const demoObjects: readonly (readonly [resource: string, object: JsonObje
     'deployments.apps',
     workload('Deployment', 'cache', {
       replicas: 1,
-      pod: { containers: [{ name: 'main', image: 'example.test/cache:1' }], volumes: [{ name: 'data', emptyDir: {} }] },
+      pod: {
+        containers: [{ name: 'main', image: 'example.test/cache:1' }],
+        volumes: [{ name: 'data', emptyDir: {} }],
+      },
     }),
   ],
   [
     'jobs.batch',
     workload('Job', 'report', {
       annotations: { 'drydock.test/done-after': '10m' },
-      pod: { containers: [{ name: 'main', image: 'example.test/report:1' }], restartPolicy: 'Never' },
+      pod: {
+        containers: [{ name: 'main', image: 'example.test/report:1' }],
+        restartPolicy: 'Never',
+      },
     }),
   ],
 ];

@@ -28,15 +28,17 @@ import { createDemoVms } from './vms.ts';
  * from its order to its node, and from its end to its new start; a kernel, from the start of its
  * pod to the restart of the machine, and until that is back.
  */
-const timesAt = (speed: number) => ({
-  pods: { startMs: 2000 / speed, stopMs: 3000 / speed, spread: 0.4 },
-  migrations: { baseMs: 2000 / speed, perGiMs: 2000 / speed },
-  launchMs: 20_000 / speed,
-  rebootMs: 20_000 / speed,
-  kernels: { installMs: 3000 / speed, rebootMs: 8000 / speed },
-  /** Seconds that the plan waits for a budget that never allows an eviction. */
-  patienceSeconds: Math.ceil(40 / speed),
-});
+function timesAt(speed: number) {
+  return {
+    pods: { startMs: 2000 / speed, stopMs: 3000 / speed, spread: 0.4 },
+    migrations: { baseMs: 2000 / speed, perGiMs: 2000 / speed },
+    launchMs: 20_000 / speed,
+    rebootMs: 20_000 / speed,
+    kernels: { installMs: 3000 / speed, rebootMs: 8000 / speed },
+    /** Seconds that the plan waits for a budget that never allows an eviction. */
+    patienceSeconds: Math.ceil(40 / speed),
+  };
+}
 
 /** Milliseconds for events that are still in flight at the end. */
 const flushMs = 500;
@@ -62,31 +64,42 @@ export type DemoOptions = {
   readonly log: Log;
 };
 
-const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject): Stored => {
+function make(cluster: EmbeddedCluster, resource: Resource, object: JsonObject): Stored {
   const written = writesOn(cluster.registry).create(resource, object);
-  if (written.kind === 'refused') throw new Error(`the demo cannot have ${JSON.stringify(object['metadata'])}: ${written.message}`);
+  if (written.kind === 'refused')
+    throw new Error(
+      `the demo cannot have ${JSON.stringify(object['metadata'])}: ${written.message}`,
+    );
   return written.object;
-};
+}
 
-const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds: number): void => {
+function settle(cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds: number): void {
   const add = (resource: Resource, object: JsonObject): Stored => make(cluster, resource, object);
-  for (const text of crdTexts(defaultGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  for (const text of crdTexts(defaultGroups))
+    make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   furnishMachines(add, cloud, systemClock.now());
   for (const [resource, object] of demoObjects) add(resource, object);
   createDemoVms(add);
   furnishPlans(add, patienceSeconds);
-};
+}
 
 /** Starts a demo, all of it within this process. */
-export const startDemo = ({ empty = false, begins = false, speed = 1, log }: DemoOptions): Demo => {
+export function startDemo({ empty = false, begins = false, speed = 1, log }: DemoOptions): Demo {
   const { pods: pace, migrations, launchMs, rebootMs, kernels, patienceSeconds } = timesAt(speed);
   const kubeVirt = new SimulatedKubeVirt(migrations);
-  const cluster = createCluster({ clock: systemClock, random: Math.random, extensions: empty ? [] : [kubeVirt.extension()] });
+  const cluster = createCluster({
+    clock: systemClock,
+    random: Math.random,
+    extensions: empty ? [] : [kubeVirt.extension()],
+  });
   const { registry } = cluster;
   const cloud = new SimulatedCloud(systemClock, rebootMs);
   const more = empty
     ? []
-    : [...machineControllers({ flavour: 'openshift', cloud, launchMs, kernelVersion: oldKernel }), ...kubeVirt.controllers()];
+    : [
+        ...machineControllers({ flavour: 'openshift', cloud, launchMs, kernelVersion: oldKernel }),
+        ...kubeVirt.controllers(),
+      ];
   const runtime = new ClusterRuntime({
     registry,
     clock: systemClock,
@@ -103,7 +116,8 @@ export const startDemo = ({ empty = false, begins = false, speed = 1, log }: Dem
   const parts = { cloud, store: registry.store, writes: writesOn(registry), clock: systemClock };
   const actors = [startAgents(parts), simulateKernelUpdates(parts, kernels)];
   const end = startOperator({ ports, adapters, cloud, speed, log });
-  const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
+  const begin = (): void =>
+    void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
   const forget = begins ? whenSettled(cluster, begin) : (): void => {};
   const stop = async (): Promise<void> => {
     forget();
@@ -113,16 +127,23 @@ export const startDemo = ({ empty = false, begins = false, speed = 1, log }: Dem
     runtime.stop();
   };
   return { cluster, ports, adapters, hosts: hostsOf(parts), stop };
-};
+}
 
-type Workplace = Required<Pick<DemoOptions, 'log' | 'speed'>> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
+type Workplace = Required<Pick<DemoOptions, 'log' | 'speed'>> &
+  Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
 
 /**
  * Starts the operator as in any cluster, on the client of this process; all cloud calls go to the
  * simulated one. Returns a function that stops it.
  */
-const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() => Promise<void>) => {
-  const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
+function startOperator({ ports, adapters, cloud, speed, log }: Workplace): () => Promise<void> {
+  const recorder = new EventRecorder({
+    api: ports,
+    clock: systemClock,
+    log,
+    random: Math.random,
+    instance: 'demo',
+  });
   const operator = controllerManager({
     api: ports,
     watcher: ports,
@@ -150,10 +171,10 @@ const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() =
     await running;
     await recorder.drain(flushMs);
   };
-};
+}
 
 /** Runs the task once, when every pod of the demo is ready. Returns a function that cancels it. */
-const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
+function whenSettled({ registry: { store } }: EmbeddedCluster, task: () => void): () => void {
   const unsubscribe = store.subscribe(() => {
     const pods = store.list('pods');
     if (pods.length < demoObjects.length || !pods.every(isReady)) return;
@@ -161,14 +182,21 @@ const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void)
     task();
   }, 'pods');
   return unsubscribe;
-};
+}
 
 /** Returns a maintenance of the most interesting node: one with a pod that can never be evicted. */
-const firstMaintenance = ({ registry: { store } }: EmbeddedCluster): JsonObject => {
-  const stuck = store.list('pods', 'shop').find(({ metadata }) => metadata.labels?.['app'] === 'payment');
+function firstMaintenance({ registry: { store } }: EmbeddedCluster): JsonObject {
+  const stuck = store
+    .list('pods', 'shop')
+    .find(({ metadata }) => metadata.labels?.['app'] === 'payment');
   const nodeName = stuck === undefined ? 'worker-1' : nodeOf(stuck);
   return {
     metadata: { name: nodeName },
-    spec: { nodeName, reason: 'a new disk', requester: 'the demo', drain: { force: true, deleteEmptyDirData: true } },
+    spec: {
+      nodeName,
+      reason: 'a new disk',
+      requester: 'the demo',
+      drain: { force: true, deleteEmptyDirData: true },
+    },
   };
-};
+}

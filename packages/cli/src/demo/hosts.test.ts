@@ -7,7 +7,7 @@ import { hostsOf, startAgents } from './hosts.ts';
 const notices = 'nodenotices.drydock.dev';
 
 /** Three machines, with an agent on each of their nodes and the operator at work. */
-const furnished = async () => {
+async function furnished() {
   const drill = await machineHarness({ flavour: 'openshift', replicas: 3 });
   const endAgents = startAgents(drill);
   const stop = drill.start();
@@ -20,7 +20,7 @@ const furnished = async () => {
     drill.cloud.stop();
   };
   return { drill, hosts: hostsOf(drill), name, end };
-};
+}
 
 test('a retirement is noticed at once, one thing is announced at a time, and the notice goes with the node', async () => {
   const { drill, hosts, name, end } = await furnished();
@@ -28,7 +28,12 @@ test('a retirement is noticed at once, one thing is announced at a time, and the
   assert.equal(hosts.announce(name, 'retirement'), undefined);
   assert.equal(hosts.announce(name, 'reboot'), `something is announced for ${name} already`);
   assert.deepEqual(
-    drill.store.list(notices).map(one => [one.metadata.name, objects(at(one, 'spec', 'events')).map(event => text(event, 'code'))]),
+    drill.store
+      .list(notices)
+      .map(one => [
+        one.metadata.name,
+        objects(at(one, 'spec', 'events')).map(event => text(event, 'code')),
+      ]),
     [[name, ['instance-retirement']]],
   );
   await drill.clock.advance(1000);
@@ -48,6 +53,10 @@ test('a reboot comes a minute later; when the node is back, another one can be a
   await drill.until('the reboot', () => drill.phaseOf(name) === 'Succeeded', 180);
   assert.match(text(drill.maintenanceOf(name), 'status', 'message'), /rebooted/);
   assert.equal(hosts.announce(name, 'reboot'), undefined);
-  await drill.until('the next one', () => drill.phaseOf(name) === 'Draining' || drill.phaseOf(name) === 'Drained', 10);
+  await drill.until(
+    'the next one',
+    () => drill.phaseOf(name) === 'Draining' || drill.phaseOf(name) === 'Drained',
+    10,
+  );
   await end();
 });

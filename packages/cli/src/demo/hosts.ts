@@ -22,16 +22,23 @@ const retirementSeconds = 14 * 24 * 3600 + 3600;
 /** Seconds until the host restarts, whether its node is empty or not. */
 const rebootSeconds = 60;
 
-type Parts = { readonly cloud: SimulatedCloud; readonly store: Store; readonly writes: Writes; readonly clock: Clock };
+type Parts = {
+  readonly cloud: SimulatedCloud;
+  readonly store: Store;
+  readonly writes: Writes;
+  readonly clock: Clock;
+};
 
 /** Returns the instance that a node runs on. */
-export const instanceOn = (node: Stored | undefined): string | undefined => instanceOf(text(node, 'spec', 'providerID'));
+export function instanceOn(node: Stored | undefined): string | undefined {
+  return instanceOf(text(node, 'spec', 'providerID'));
+}
 
 /**
  * Writes the announcements for a machine into its NodeNotice, as the agent of the node would; the
  * notice is deleted with the node.
  */
-const tell = ({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void => {
+function tell({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void {
   const { name, uid } = node.metadata;
   const { events } = cloud.scan('simulated', [instance]);
   const before = store.get(notices, '', name);
@@ -43,24 +50,36 @@ const tell = ({ cloud, store, writes, clock }: Parts, node: Stored, instance: st
     before === undefined
       ? writes.create(notices, { metadata: { name, ownerReferences }, spec })
       : writes.update(notices, { ...before, spec });
-  if (written.kind === 'refused') throw new Error(`the agent of ${name} cannot say what it has heard: ${written.message}`);
-};
+  if (written.kind === 'refused')
+    throw new Error(`the agent of ${name} cannot say what it has heard: ${written.message}`);
+}
 
 /** Starts an agent on every node of the cloud; returns a function that stops them. */
-export const startAgents = (parts: Parts): (() => void) =>
-  parts.cloud.subscribe(instance => {
+export function startAgents(parts: Parts): () => void {
+  return parts.cloud.subscribe(instance => {
     const node = parts.store.list('nodes').find(one => instanceOn(one) === instance);
     if (node !== undefined) tell(parts, node, instance);
   });
+}
 
 /** Returns the actions on hosts for the dashboard. */
-export const hostsOf = ({ cloud, store }: Parts): DemoCloud => ({
-  announce: (node, what) => {
-    const instance = instanceOn(store.get('nodes', '', node));
-    if (instance === undefined || cloud.instance(instance) === undefined) return `${node} is no machine of the simulated cloud`;
-    if (cloud.scan('page', [instance]).events.some(isPending)) return `something is announced for ${node} already`;
-    if (what === 'retirement') cloud.announce(instance, { kind: 'retirement', inSeconds: retirementSeconds });
-    else cloud.announce(instance, { kind: 'reboot', inSeconds: rebootSeconds, description: 'The host of this machine gets new firmware' });
-    return undefined;
-  },
-});
+export function hostsOf({ cloud, store }: Parts): DemoCloud {
+  return {
+    announce: (node, what) => {
+      const instance = instanceOn(store.get('nodes', '', node));
+      if (instance === undefined || cloud.instance(instance) === undefined)
+        return `${node} is no machine of the simulated cloud`;
+      if (cloud.scan('page', [instance]).events.some(isPending))
+        return `something is announced for ${node} already`;
+      if (what === 'retirement')
+        cloud.announce(instance, { kind: 'retirement', inSeconds: retirementSeconds });
+      else
+        cloud.announce(instance, {
+          kind: 'reboot',
+          inSeconds: rebootSeconds,
+          description: 'The host of this machine gets new firmware',
+        });
+      return undefined;
+    },
+  };
+}

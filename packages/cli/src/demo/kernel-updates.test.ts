@@ -7,7 +7,7 @@ import { simulateKernelUpdates } from './kernel-updates.ts';
 const pace = { installMs: 3000, rebootMs: 8000 };
 
 /** Machines, and the actor that plays the work on them. */
-const furnished = async () => {
+async function furnished() {
   const drill = await machineHarness({ flavour: 'openshift', replicas: 2 });
   const end = simulateKernelUpdates(drill, pace);
   const node = drill.machines()[0]?.metadata.name ?? '';
@@ -19,7 +19,11 @@ const furnished = async () => {
   const pod = (name: string, image: string, namespace = 'drydock-plans'): Stored =>
     drill.make('pods', {
       metadata: { name, namespace },
-      spec: { nodeName: node, tolerations: [{ operator: 'Exists' }], containers: [{ name: 'work', image }] },
+      spec: {
+        nodeName: node,
+        tolerations: [{ operator: 'Exists' }],
+        containers: [{ name: 'work', image }],
+      },
     });
   const close = (): void => {
     end();
@@ -27,9 +31,11 @@ const furnished = async () => {
     drill.cloud.stop();
   };
   return { drill, node, info, pod, close };
-};
+}
 
-const update = (version: string): string => `example.test/kernel-update:${version}`;
+function update(version: string): string {
+  return `example.test/kernel-update:${version}`;
+}
 
 test('the machine restarts, and its node is Ready again with another boot ID and the kernel, both at once', async () => {
   const { drill, node, info, pod, close } = await furnished();

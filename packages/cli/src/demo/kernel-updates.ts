@@ -14,7 +14,12 @@ import { instanceOn } from './hosts.ts';
  * another boot ID and that kernel. The simulated kubelets do the rest.
  */
 
-type Parts = { readonly cloud: SimulatedCloud; readonly store: Store; readonly writes: Writes; readonly clock: Clock };
+type Parts = {
+  readonly cloud: SimulatedCloud;
+  readonly store: Store;
+  readonly writes: Writes;
+  readonly clock: Clock;
+};
 
 /**
  * Milliseconds from the start of the container to the restart of the machine, and until that is
@@ -25,10 +30,11 @@ type KernelPace = { readonly installMs: number; readonly rebootMs: number };
 const image = /(?:^|\/)kernel-update:([\w.-]{1,63})$/;
 
 /** Returns the kernel that the pod installs; undefined for other pods. */
-const kernelOf = (pod: Stored): string | undefined =>
-  objects(at(pod, 'spec', 'containers'))
+function kernelOf(pod: Stored): string | undefined {
+  return objects(at(pod, 'spec', 'containers'))
     .map(container => image.exec(text(container, 'image'))?.[1])
     .find(version => version !== undefined);
+}
 
 class Kernels {
   readonly #parts: Parts;
@@ -60,7 +66,8 @@ class Kernels {
 
   #podChanged(pod: Stored): void {
     const { namespace = '', uid } = pod.metadata;
-    const version = namespace === workNamespace && phaseOf(pod) === 'Running' ? kernelOf(pod) : undefined;
+    const version =
+      namespace === workNamespace && phaseOf(pod) === 'Running' ? kernelOf(pod) : undefined;
     if (version === undefined || this.#begun.has(uid)) return;
     this.#begun.add(uid);
     const end = this.#parts.clock.after(this.#pace.installMs, () => {
@@ -89,10 +96,16 @@ class Kernels {
     if (instance?.state !== 'running' || kernelVersion === undefined) return;
     const node = store.list('nodes').find(one => instanceOn(one) === id);
     if (node === undefined) return;
-    const nodeInfo: JsonObject = { ...part(node, 'status', 'nodeInfo'), bootID: instance.bootId, kernelVersion };
+    const nodeInfo: JsonObject = {
+      ...part(node, 'status', 'nodeInfo'),
+      bootID: instance.bootId,
+      kernelVersion,
+    };
     writes.update('nodes', { ...node, status: { ...part(node, 'status'), nodeInfo } }, 'status');
   }
 }
 
 /** Starts the simulation; returns a function that stops it. */
-export const simulateKernelUpdates = (parts: Parts, pace: KernelPace): (() => void) => new Kernels(parts, pace).start();
+export function simulateKernelUpdates(parts: Parts, pace: KernelPace): () => void {
+  return new Kernels(parts, pace).start();
+}

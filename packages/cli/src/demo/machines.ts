@@ -19,46 +19,68 @@ export const ownNamespace = 'drydock-system';
 
 type Make = (resource: Resource, object: JsonObject) => Stored;
 
-const machineSpec = (zone: string): JsonObject => ({ failureDomain: zone, metadata: { labels: workerLabels } });
+function machineSpec(zone: string): JsonObject {
+  return { failureDomain: zone, metadata: { labels: workerLabels } };
+}
 
-const machineSet = (name: string, zone: string): JsonObject => ({
-  metadata: { name, namespace },
-  spec: { replicas: 2, template: { metadata: { labels: { zone } }, spec: machineSpec(zone) } },
-});
+function machineSet(name: string, zone: string): JsonObject {
+  return {
+    metadata: { name, namespace },
+    spec: { replicas: 2, template: { metadata: { labels: { zone } }, spec: machineSpec(zone) } },
+  };
+}
 
-const owner = ({ metadata: { name, uid } }: Stored): JsonObject => ({
-  apiVersion: `${group}/${version}`,
-  kind: 'MachineSet',
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
+function owner({ metadata: { name, uid } }: Stored): JsonObject {
+  return {
+    apiVersion: `${group}/${version}`,
+    kind: 'MachineSet',
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
 
 /** Creates a machine that counts as long-running, together with its node. */
-const adopt = (make: Make, cloud: SimulatedCloud, set: Stored, name: string, zone: string): void => {
+function adopt(make: Make, cloud: SimulatedCloud, set: Stored, name: string, zone: string): void {
   const providerID = `aws:///${zone}/${cloud.launch(zone).id}`;
   make(`machines.${group}`, {
-    metadata: { name, namespace, labels: { zone }, finalizers: [`machine.${group}`], ownerReferences: [owner(set)] },
+    metadata: {
+      name,
+      namespace,
+      labels: { zone },
+      finalizers: [`machine.${group}`],
+      ownerReferences: [owner(set)],
+    },
     spec: { ...machineSpec(zone), providerID },
   });
   const bootId = cloud.instance(providerID.split('/').at(-1) ?? '')?.bootId ?? '';
   make(
     'nodes',
-    worker(name, zone, { providerID, bootId, kernel: oldKernel, annotations: { [`${group}/machine`]: `${namespace}/${name}` } }),
+    worker(name, zone, {
+      providerID,
+      bootId,
+      kernel: oldKernel,
+      annotations: { [`${group}/machine`]: `${namespace}/${name}` },
+    }),
   );
-};
+}
 
 const day = 24 * 3600 * 1000;
 
-const inDays = (now: Temporal.Instant, days: number): string =>
-  Temporal.Instant.fromEpochMilliseconds(now.epochMilliseconds + days * day).toString({ smallestUnit: 'second' });
+function inDays(now: Temporal.Instant, days: number): string {
+  return Temporal.Instant.fromEpochMilliseconds(now.epochMilliseconds + days * day).toString({
+    smallestUnit: 'second',
+  });
+}
 
 /** Returns a window with a freeze in the future; starts are allowed today. */
-const freeze = (now: Temporal.Instant): JsonObject => ({
-  metadata: { name: 'sale' },
-  spec: { freezes: [{ from: inDays(now, 30), to: inDays(now, 33), reason: 'the big sale' }] },
-});
+function freeze(now: Temporal.Instant): JsonObject {
+  return {
+    metadata: { name: 'sale' },
+    spec: { freezes: [{ from: inDays(now, 30), to: inDays(now, 33), reason: 'the big sale' }] },
+  };
+}
 
 /**
  * Event source with an interval of a day, like a cloud's; annotate a node with
@@ -80,13 +102,15 @@ const source: JsonObject = {
 };
 
 /** Creates the kinds, the sets with their machines and nodes, and their configuration. */
-export const furnishMachines = (make: Make, cloud: SimulatedCloud, now: Temporal.Instant): void => {
-  for (const definition of machineDefinitions('openshift')) make('customresourcedefinitions.apiextensions.k8s.io', definition);
+export function furnishMachines(make: Make, cloud: SimulatedCloud, now: Temporal.Instant): void {
+  for (const definition of machineDefinitions('openshift'))
+    make('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const name of [namespace, ownNamespace]) make('namespaces', { metadata: { name } });
   for (const [index, zone] of zones.entries()) {
     const set = make(`machinesets.${group}`, machineSet(`worker-${zone}`, zone));
-    for (const number of [2 * index + 1, 2 * index + 2]) adopt(make, cloud, set, `worker-${number}`, zone);
+    for (const number of [2 * index + 1, 2 * index + 2])
+      adopt(make, cloud, set, `worker-${number}`, zone);
   }
   make('maintenancewindows.drydock.dev', freeze(now));
   make('machineeventsources.drydock.dev', source);
-};
+}

@@ -14,7 +14,9 @@ type Make = (resource: Resource, object: JsonObject) => Stored;
 export const oldKernel = '6.12.8';
 const newKernel = '6.12.9';
 
-const inZone = (zone: string): JsonObject => ({ matchLabels: { 'topology.kubernetes.io/zone': zone } });
+function inZone(zone: string): JsonObject {
+  return { matchLabels: { 'topology.kubernetes.io/zone': zone } };
+}
 
 const work: JsonObject = {
   job: {
@@ -22,7 +24,13 @@ const work: JsonObject = {
     timeoutSeconds: 300,
     podSpec: {
       hostPID: true,
-      containers: [{ name: 'update', image: `example.test/kernel-update:${newKernel}`, securityContext: { privileged: true } }],
+      containers: [
+        {
+          name: 'update',
+          image: `example.test/kernel-update:${newKernel}`,
+          securityContext: { privileged: true },
+        },
+      ],
     },
   },
 };
@@ -31,32 +39,43 @@ const work: JsonObject = {
  * Returns the plan: one node first, then one zone after the other; last the zone with a budget that
  * never allows an eviction, which the plan awaits for `patienceSeconds`.
  */
-const plan = (patienceSeconds: number): JsonObject => ({
-  metadata: { name: 'kernel' },
-  spec: {
-    paused: true,
-    nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } },
-    due: { expression: `node.status.nodeInfo.kernelVersion != '${newKernel}'` },
-    concurrency: { maxInFlight: 2, maxUnavailable: 2 },
-    stages: [
-      { name: 'canary', nodeSelector: inZone('north'), limit: 1, approveAfter: true },
-      { name: 'north', nodeSelector: inZone('north') },
-      { name: 'south', nodeSelector: inZone('south') },
-      { name: 'middle', nodeSelector: inZone('middle') },
-    ],
-    template: {
-      maintenance: {
-        reason: `kernel ${newKernel}`,
-        drain: { force: true, deleteEmptyDirData: true, ladder: [{ afterSeconds: patienceSeconds, action: 'Delete' }] },
+function plan(patienceSeconds: number): JsonObject {
+  return {
+    metadata: { name: 'kernel' },
+    spec: {
+      paused: true,
+      nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } },
+      due: { expression: `node.status.nodeInfo.kernelVersion != '${newKernel}'` },
+      concurrency: { maxInFlight: 2, maxUnavailable: 2 },
+      stages: [
+        { name: 'canary', nodeSelector: inZone('north'), limit: 1, approveAfter: true },
+        { name: 'north', nodeSelector: inZone('north') },
+        { name: 'south', nodeSelector: inZone('south') },
+        { name: 'middle', nodeSelector: inZone('middle') },
+      ],
+      template: {
+        maintenance: {
+          reason: `kernel ${newKernel}`,
+          drain: {
+            force: true,
+            deleteEmptyDirData: true,
+            ladder: [{ afterSeconds: patienceSeconds, action: 'Delete' }],
+          },
+        },
       },
+      work,
+      soakSeconds: 1,
     },
-    work,
-    soakSeconds: 1,
-  },
-});
+  };
+}
 
 /** Creates the namespace of the work, and the plan. */
-export const furnishPlans = (make: Make, patienceSeconds: number): void => {
-  make('namespaces', { metadata: { name: workNamespace, labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
+export function furnishPlans(make: Make, patienceSeconds: number): void {
+  make('namespaces', {
+    metadata: {
+      name: workNamespace,
+      labels: { 'pod-security.kubernetes.io/enforce': 'privileged' },
+    },
+  });
   make('maintenanceplans.drydock.dev', plan(patienceSeconds));
-};
+}

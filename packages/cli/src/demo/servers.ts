@@ -11,13 +11,12 @@ import type { Clock } from '@drydock/utils';
 const hosts = ['worker-1', 'worker-2', 'worker-3'] as const;
 
 /** Milliseconds that a server takes to migrate, by its memory: long enough to be seen. */
-const migrationMs =
-  (speed: number) =>
-  ({ memoryMiB }: { readonly memoryMiB: number }): number =>
-    (3000 + memoryMiB) / speed;
+function migrationMs(speed: number) {
+  return ({ memoryMiB }: { readonly memoryMiB: number }): number => (3000 + memoryMiB) / speed;
+}
 
 /** Starts an OpenStack in this process with servers that migrate `speed` times as fast as usual. */
-export const startServers = (clock: Clock, speed: number): OpenStackTerms => {
+export function startServers(clock: Clock, speed: number): OpenStackTerms {
   const cloud = new OpenStack({ clock, hosts, migrationMs: migrationMs(speed) });
   for (const [index, host] of hosts.entries()) {
     for (const name of ['web', 'batch', 'archive']) {
@@ -35,4 +34,4 @@ export const startServers = (clock: Clock, speed: number): OpenStackTerms => {
   const config = environmentConfig(simulatedEnvironment('http://openstack.example/identity/v3'));
   const nova = openNova(config, clock, api.exchange);
   return { nova, limits: {} };
-};
+}

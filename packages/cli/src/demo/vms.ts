@@ -28,27 +28,32 @@ const vms: readonly Vm[] = [
   { name: 'plotter', memory: '1Gi', strategy: 'LiveMigrateIfPossible', migratable: false },
 ];
 
-const machine = ({ name, memory, strategy, migratable = true }: Vm): JsonObject => ({
-  kind: 'VirtualMachine',
-  metadata: { name, namespace },
-  spec: {
-    runStrategy: 'Always',
-    template: {
-      metadata: { annotations: { 'drydock.test/migratable': String(migratable) } },
-      spec: { evictionStrategy: strategy, domain: { memory: { vmPod: memory }, devices: {} } },
+function machine({ name, memory, strategy, migratable = true }: Vm): JsonObject {
+  return {
+    kind: 'VirtualMachine',
+    metadata: { name, namespace },
+    spec: {
+      runStrategy: 'Always',
+      template: {
+        metadata: { annotations: { 'drydock.test/migratable': String(migratable) } },
+        spec: { evictionStrategy: strategy, domain: { memory: { vmPod: memory }, devices: {} } },
+      },
     },
-  },
-});
+  };
+}
 
-const resourceOf = ({ kind }: JsonObject): Resource => {
+function resourceOf({ kind }: JsonObject): Resource {
   if (kind === 'Namespace') return 'namespaces';
-  return kind === 'KubeVirt' ? 'kubevirts.kubevirt.io' : 'validatingwebhookconfigurations.admissionregistration.k8s.io';
-};
+  return kind === 'KubeVirt'
+    ? 'kubevirts.kubevirt.io'
+    : 'validatingwebhookconfigurations.admissionregistration.k8s.io';
+}
 
 /** Creates KubeVirt and its VMs. */
-export const createDemoVms = (make: Make): void => {
-  for (const definition of kubeVirtDefinitions) make('customresourcedefinitions.apiextensions.k8s.io', definition);
+export function createDemoVms(make: Make): void {
+  for (const definition of kubeVirtDefinitions)
+    make('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const object of kubeVirtObjects()) make(resourceOf(object), object);
   make('namespaces', { metadata: { name: namespace } });
   for (const vm of vms) make('virtualmachines.kubevirt.io', machine(vm));
-};
+}

@@ -6,17 +6,25 @@ import { type Kept, only } from '@drydock/rehearse/snapshot';
  */
 
 const conditions = only('lastTransitionTime observedGeneration reason severity status type');
-const events = only('code deadline id instance kind notAfter notBefore provider resource source state');
+const events = only(
+  'code deadline id instance kind notAfter notBefore provider resource source state',
+);
 
 const machine: Readonly<Record<string, Kept>> = {
-  spec: only('clusterName failureDomain minReadySeconds nodeName paused providerID replicas state version', {
-    lifecycleHooks: only('', { preDrain: only('name owner'), preTerminate: only('name owner') }),
-    selector: only('matchLabels', { matchExpressions: only('key operator values') }),
-  }),
-  status: only('availableReplicas lastUpdated observedGeneration phase readyReplicas replicas upToDateReplicas updatedReplicas', {
-    conditions,
-    nodeRef: only('apiVersion kind name uid'),
-  }),
+  spec: only(
+    'clusterName failureDomain minReadySeconds nodeName paused providerID replicas state version',
+    {
+      lifecycleHooks: only('', { preDrain: only('name owner'), preTerminate: only('name owner') }),
+      selector: only('matchLabels', { matchExpressions: only('key operator values') }),
+    },
+  ),
+  status: only(
+    'availableReplicas lastUpdated observedGeneration phase readyReplicas replicas upToDateReplicas updatedReplicas',
+    {
+      conditions,
+      nodeRef: only('apiVersion kind name uid'),
+    },
+  ),
 };
 
 export const bundleFields: Readonly<Record<string, Readonly<Record<string, Kept>>>> = {
@@ -36,11 +44,16 @@ export const bundleFields: Readonly<Record<string, Readonly<Record<string, Kept>
       responses: only('approval kinds strategy'),
       signals: only('kind state'),
     }),
-    status: only('events lastScanTime machines nextScanTime observedGeneration trouble unknownMachines withoutProviderID', { conditions }),
+    status: only(
+      'events lastScanTime machines nextScanTime observedGeneration trouble unknownMachines withoutProviderID',
+      { conditions },
+    ),
   },
   NodeNotice: { spec: only('instance observedTime provider', { events, trouble: only('reason') }) },
   MaintenanceApproval: { spec: only('planName promote revision runID specHash stage') },
-  Lease: { spec: only('acquireTime holderIdentity leaseDurationSeconds leaseTransitions renewTime') },
+  Lease: {
+    spec: only('acquireTime holderIdentity leaseDurationSeconds leaseTransitions renewTime'),
+  },
   EvictionRequest: {
     spec: only('type', { target: only('', { pod: only('name uid') }) }),
     status: only('', { conditions }),

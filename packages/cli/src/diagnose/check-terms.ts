@@ -5,7 +5,11 @@ import { type InstallationFacts, type InstalledWorkload, isOperator } from './fa
  * A missing or wrong setting. An Error keeps maintenances from working or makes them unsafe; a
  * Warning will do so some day.
  */
-export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message: string; readonly remedy: string };
+export type Finding = {
+  readonly severity: 'Error' | 'Warning';
+  readonly message: string;
+  readonly remedy: string;
+};
 
 /** One check. `well` returns the text for a check without findings. */
 export type Check = {
@@ -15,12 +19,19 @@ export type Check = {
 };
 
 /** Returns kind, namespace and name, for messages. */
-export const nameOf = ({ kind, metadata }: Manifest): string =>
-  `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+export function nameOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+}
 
 /** Returns the manifests of these kinds that this version installs. */
-export const wantedOf = ({ wanted }: InstallationFacts, ...kinds: readonly string[]): readonly Manifest[] =>
-  wanted.filter(({ kind }) => kinds.includes(kind));
+export function wantedOf(
+  { wanted }: InstallationFacts,
+  ...kinds: readonly string[]
+): readonly Manifest[] {
+  return wanted.filter(({ kind }) => kinds.includes(kind));
+}
 
 /** Returns the Deployments of operators. */
-export const operators = ({ workloads }: InstallationFacts): readonly InstalledWorkload[] => workloads.filter(isOperator);
+export function operators({ workloads }: InstallationFacts): readonly InstalledWorkload[] {
+  return workloads.filter(isOperator);
+}

@@ -3,33 +3,53 @@ import type { Manifest } from '../install/install-files.ts';
 import { rolloutTroubles } from '../install/rollout.ts';
 import { type Check, type Finding, nameOf, operators, wantedOf } from './check-terms.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
-import { type FlowSchema, type InstallationFacts, type InstalledWorkload, isOperator } from './facts.ts';
+import {
+  type FlowSchema,
+  type InstallationFacts,
+  type InstalledWorkload,
+  isOperator,
+} from './facts.ts';
 import { reinstall } from './remedies.ts';
 import { webhook } from './webhook-check.ts';
 
-const imageOf = ({ spec }: InstalledWorkload): string => spec.template.spec.containers[0]?.image ?? '';
+function imageOf({ spec }: InstalledWorkload): string {
+  return spec.template.spec.containers[0]?.image ?? '';
+}
 
 const kinds: Check = {
   name: 'kinds',
-  well: facts => `${wantedOf(facts, 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
+  well: facts =>
+    `${wantedOf(facts, 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
   findings: facts =>
     wantedOf(facts, 'CustomResourceDefinition').flatMap((crd): readonly Finding[] => {
       const here = facts.found.get(crd);
       const name = nameOf(crd);
-      if (here === undefined) return [{ severity: 'Error', message: `${name} is not installed`, remedy: reinstall(facts) }];
+      if (here === undefined)
+        return [
+          { severity: 'Error', message: `${name} is not installed`, remedy: reinstall(facts) },
+        ];
       if (covers(here['spec'], crd['spec'])) return [];
       return [
-        { severity: 'Warning', message: `${name} is of another version than this command (${facts.version})`, remedy: reinstall(facts) },
+        {
+          severity: 'Warning',
+          message: `${name} is of another version than this command (${facts.version})`,
+          remedy: reinstall(facts),
+        },
       ];
     }),
 };
 
 /** Returns the version in an image's name; undefined for a digest or another tag. */
-const versionIn = (image: string): string | undefined => /:v?(\d+\.\d+\.\d+[^@]*)/.exec(image)?.[1];
+function versionIn(image: string): string | undefined {
+  return /:v?(\d+\.\d+\.\d+[^@]*)/.exec(image)?.[1];
+}
 
 const silentAfter = 60;
 
-const operatorFindings = (facts: InstallationFacts, operator: InstalledWorkload): readonly Finding[] => {
+function operatorFindings(
+  facts: InstallationFacts,
+  operator: InstalledWorkload,
+): readonly Finding[] {
   const { namespace, name } = operator.metadata;
   const image = imageOf(operator);
   const version = versionIn(image);
@@ -55,7 +75,7 @@ const operatorFindings = (facts: InstallationFacts, operator: InstalledWorkload)
         ]
       : []),
   ];
-};
+}
 
 const operator: Check = {
   name: 'operator',
@@ -95,7 +115,9 @@ const operator: Check = {
 /** Operators that act on the same objects, by a part of their image's name. */
 const others = ['node-maintenance-operator', 'machine-maintenance-operator'];
 
-const isRunning = ({ kind, spec }: InstalledWorkload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
+function isRunning({ kind, spec }: InstalledWorkload): boolean {
+  return kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
+}
 
 const alone: Check = {
   name: 'one operator',
@@ -114,7 +136,10 @@ const alone: Check = {
         ]
       : []),
     ...facts.workloads
-      .filter(one => !isOperator(one) && isRunning(one) && others.some(name => imageOf(one).includes(name)))
+      .filter(
+        one =>
+          !isOperator(one) && isRunning(one) && others.some(name => imageOf(one).includes(name)),
+      )
       .map(
         ({ kind, metadata: { namespace, name } }): Finding => ({
           severity: 'Error',
@@ -127,24 +152,45 @@ const alone: Check = {
 
 type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: object };
 
-const rulesOf = (manifest: Manifest): readonly Rule[] => (manifest['rules'] as readonly Rule[] | undefined) ?? [];
+function rulesOf(manifest: Manifest): readonly Rule[] {
+  return (manifest['rules'] as readonly Rule[] | undefined) ?? [];
+}
 
-const roleFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
+function roleFindings(facts: InstallationFacts, wanted: Manifest): readonly Finding[] {
   const here = facts.found.get(wanted);
-  if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall(facts) }];
+  if (here === undefined)
+    return [
+      { severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall(facts) },
+    ];
   const missing = missingRights(rulesOf(here), rulesOf(wanted));
   if (missing.length === 0) return [];
   const few = `${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ` and ${missing.length - 3} more` : ''}`;
-  return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall(facts) }];
-};
+  return [
+    {
+      severity: 'Error',
+      message: `${nameOf(wanted)} lacks rights: ${few}`,
+      remedy: reinstall(facts),
+    },
+  ];
+}
 
-const bindingFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
+function bindingFindings(facts: InstallationFacts, wanted: Manifest): readonly Finding[] {
   const here = facts.found.get(wanted);
   const { subjects = [], roleRef } = wanted as Binding;
   const bound = (here as Binding | undefined)?.subjects ?? [];
-  const isBound = covers((here as Binding | undefined)?.roleRef, roleRef) && subjects.every(one => bound.some(other => covers(other, one)));
-  return isBound ? [] : [{ severity: 'Error', message: `${nameOf(wanted)} is missing, or binds somebody else`, remedy: reinstall(facts) }];
-};
+  const isBound =
+    covers((here as Binding | undefined)?.roleRef, roleRef) &&
+    subjects.every(one => bound.some(other => covers(other, one)));
+  return isBound
+    ? []
+    : [
+        {
+          severity: 'Error',
+          message: `${nameOf(wanted)} is missing, or binds somebody else`,
+          remedy: reinstall(facts),
+        },
+      ];
+}
 
 /** Role that users leave out on purpose when no pod may be deleted past a budget. */
 const optional = 'drydock-pod-deletion';
@@ -162,19 +208,22 @@ const rights: Check = {
 
 const policies: Check = {
   name: 'admission policies',
-  well: facts => `${wantedOf(facts, 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
+  well: facts =>
+    `${wantedOf(facts, 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
   findings: facts =>
-    wantedOf(facts, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding').flatMap((policy): readonly Finding[] => {
-      const here = facts.found.get(policy);
-      if (here !== undefined && covers(here['spec'], policy['spec'])) return [];
-      return [
-        {
-          severity: 'Warning',
-          message: `${nameOf(policy)} is ${here === undefined ? 'missing' : 'of another version'}`,
-          remedy: reinstall(facts),
-        },
-      ];
-    }),
+    wantedOf(facts, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding').flatMap(
+      (policy): readonly Finding[] => {
+        const here = facts.found.get(policy);
+        if (here !== undefined && covers(here['spec'], policy['spec'])) return [];
+        return [
+          {
+            severity: 'Warning',
+            message: `${nameOf(policy)} is ${here === undefined ? 'missing' : 'of another version'}`,
+            remedy: reinstall(facts),
+          },
+        ];
+      },
+    ),
 };
 
 /**
@@ -194,32 +243,47 @@ const clocks: Check = {
       {
         severity: off < skew.fails ? 'Warning' : 'Error',
         message,
-        remedy: 'set the clocks by NTP, those of the control plane first: leases and windows go by them',
+        remedy:
+          'set the clocks by NTP, those of the control plane first: leases and windows go by them',
       },
     ];
   },
 };
 
-const isAbout = (schema: FlowSchema, namespace: string): boolean =>
-  schema.spec.rules?.some(
-    ({ subjects, resourceRules }) =>
-      resourceRules?.some(({ verbs, apiGroups, resources }) => verbs.includes('*') && apiGroups.includes('*') && resources.includes('*')) &&
-      subjects.some(
-        ({ serviceAccount, group }) =>
-          (serviceAccount?.namespace === namespace && (serviceAccount.name === 'drydock' || serviceAccount.name === '*')) ||
-          ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'].includes(group?.name ?? ''),
-      ),
-  ) === true;
+function isAbout(schema: FlowSchema, namespace: string): boolean {
+  return (
+    schema.spec.rules?.some(
+      ({ subjects, resourceRules }) =>
+        resourceRules?.some(
+          ({ verbs, apiGroups, resources }) =>
+            verbs.includes('*') && apiGroups.includes('*') && resources.includes('*'),
+        ) &&
+        subjects.some(
+          ({ serviceAccount, group }) =>
+            (serviceAccount?.namespace === namespace &&
+              (serviceAccount.name === 'drydock' || serviceAccount.name === '*')) ||
+            [
+              'system:serviceaccounts',
+              `system:serviceaccounts:${namespace}`,
+              'system:authenticated',
+            ].includes(group?.name ?? ''),
+        ),
+    ) === true
+  );
+}
 
 /**
  * Returns the priority level (API Priority and Fairness) of the operator's calls: that of the
  * matching schema with the lowest precedence.
  */
-const levelOf = ({ flowSchemas, namespace }: InstallationFacts): string | undefined =>
-  flowSchemas
+function levelOf({ flowSchemas, namespace }: InstallationFacts): string | undefined {
+  return flowSchemas
     .filter(schema => isAbout(schema, namespace))
-    .toSorted((one, other) => (one.spec.matchingPrecedence ?? 1000) - (other.spec.matchingPrecedence ?? 1000))[0]?.spec
-    .priorityLevelConfiguration.name;
+    .toSorted(
+      (one, other) =>
+        (one.spec.matchingPrecedence ?? 1000) - (other.spec.matchingPrecedence ?? 1000),
+    )[0]?.spec.priorityLevelConfiguration.name;
+}
 
 const shared = new Set(['workload-low', 'global-default', 'catch-all']);
 
@@ -230,9 +294,20 @@ const priority: Check = {
     const level = levelOf(facts);
     if (level === undefined || !shared.has(level) || operators(facts).length === 0) return [];
     const message = `the operator's calls are of priority level ${level}, with those of every pod: on an API server that is overloaded by them its lease is not renewed in time`;
-    return [{ severity: 'Warning', message, remedy: 'drydock install --with api-priority --apply' }];
+    return [
+      { severity: 'Warning', message, remedy: 'drydock install --with api-priority --apply' },
+    ];
   },
 };
 
 /** All checks, in order of output. */
-export const checks: readonly Check[] = [kinds, operator, alone, webhook, rights, policies, clocks, priority];
+export const checks: readonly Check[] = [
+  kinds,
+  operator,
+  alone,
+  webhook,
+  rights,
+  policies,
+  clocks,
+  priority,
+];

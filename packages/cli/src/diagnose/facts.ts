@@ -9,7 +9,12 @@ import type { Manifest } from '../install/install-files.ts';
 import { adaptToServerVersion } from '../install/install-fit.ts';
 import { Locator, servedOf } from '../install/install-locate.ts';
 import { manifests } from '../install/install-manifests.ts';
-import { defaultNamespace, defaultParts, type Part, partsByKinds } from '../install/install-parts.ts';
+import {
+  defaultNamespace,
+  defaultParts,
+  type Part,
+  partsByKinds,
+} from '../install/install-parts.ts';
 import type { RolledDeployment } from '../install/rollout.ts';
 import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
@@ -18,11 +23,20 @@ import { tryWebhook, type WebhookTrial } from './webhook-trial.ts';
 /** A Deployment or a DaemonSet, with the fields that matter here. */
 export type InstalledWorkload = {
   readonly kind: string;
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly spec: {
     readonly replicas?: number;
     readonly template: {
-      readonly spec: { readonly containers: readonly { readonly image?: string; readonly args?: readonly string[] }[] };
+      readonly spec: {
+        readonly containers: readonly {
+          readonly image?: string;
+          readonly args?: readonly string[];
+        }[];
+      };
     };
   };
   readonly status?: RolledDeployment['status'] & { readonly readyReplicas?: number };
@@ -52,7 +66,9 @@ export type FlowSchema = {
 
 type Lease = { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
 /** An EndpointSlice; Go writes an empty list as null. */
-type Slice = { readonly endpoints?: null | readonly { readonly conditions?: { readonly ready?: boolean } }[] };
+type Slice = {
+  readonly endpoints?: null | readonly { readonly conditions?: { readonly ready?: boolean } }[];
+};
 
 /** Facts for the checks. Those that could not be read are missing, and named in `unread`. */
 export type InstallationFacts = {
@@ -87,15 +103,16 @@ export type InstallationFacts = {
   readonly unread: readonly string[];
 };
 
-export const isOperator = ({ kind, metadata }: InstalledWorkload): boolean =>
-  kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
+export function isOperator({ kind, metadata }: InstalledWorkload): boolean {
+  return kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
+}
 
 /** Returns the generation of OLM, by its labels on the Deployment. */
-const olmOf = (operator: InstalledWorkload | undefined): OlmVersion | undefined => {
+function olmOf(operator: InstalledWorkload | undefined): OlmVersion | undefined {
   const { labels = {} } = operator?.metadata ?? {};
   if ('olm.owner' in labels) return 'olm';
   return labels['olm.operatorframework.io/owner-kind'] === 'ClusterExtension' ? 'olm-1' : undefined;
-};
+}
 
 /** A reader that collects what could not be read. */
 class Reader {
@@ -118,18 +135,24 @@ class Reader {
   async get<T>(path: string): Promise<T | undefined> {
     const response = await this.#api.call({ method: 'GET', path });
     if (response.status === 200) return response.body as T;
-    if (response.status !== 404) this.unread.push(`cannot read ${path}: ${statusMessage(response)}`);
+    if (response.status !== 404)
+      this.unread.push(`cannot read ${path}: ${statusMessage(response)}`);
     return undefined;
   }
 }
 
-const partsHere = async (api: Api): Promise<ReadonlySet<Part>> => {
+async function partsHere(api: Api): Promise<ReadonlySet<Part>> {
   const parts = new Set<Part>(defaultParts);
-  for (const { part, serves } of partsByKinds) if ((await servedOf(api, serves)).length > 0) parts.add(part);
+  for (const { part, serves } of partsByKinds)
+    if ((await servedOf(api, serves)).length > 0) parts.add(part);
   return parts;
-};
+}
 
-const findAll = async (api: Api, reader: Reader, wanted: readonly Manifest[]): Promise<InstallationFacts['found']> => {
+async function findAll(
+  api: Api,
+  reader: Reader,
+  wanted: readonly Manifest[],
+): Promise<InstallationFacts['found']> {
   const locator = new Locator(api);
   const found = new Map<Manifest, Manifest>();
   for (const manifest of wanted) {
@@ -138,29 +161,44 @@ const findAll = async (api: Api, reader: Reader, wanted: readonly Manifest[]): P
     if (here !== undefined) found.set(manifest, here);
   }
   return found;
-};
+}
 
-const serverTime = async (api: Api, clock: Clock): Promise<{ readonly server: Temporal.Instant; readonly ahead: number } | undefined> => {
+async function serverTime(
+  api: Api,
+  clock: Clock,
+): Promise<{ readonly server: Temporal.Instant; readonly ahead: number } | undefined> {
   const { headers } = await api.call({ method: 'GET', path: '/version' });
   const milliseconds = Date.parse(headers['date'] ?? '');
   if (Number.isNaN(milliseconds)) return undefined;
-  return { server: Temporal.Instant.fromEpochMilliseconds(milliseconds), ahead: (milliseconds - clock.now().epochMilliseconds) / 1000 };
-};
+  return {
+    server: Temporal.Instant.fromEpochMilliseconds(milliseconds),
+    ahead: (milliseconds - clock.now().epochMilliseconds) / 1000,
+  };
+}
 
-const workloadsOf = async (reader: Reader): Promise<readonly InstalledWorkload[]> => {
+async function workloadsOf(reader: Reader): Promise<readonly InstalledWorkload[]> {
   const lists = await Promise.all(
     (['Deployment', 'DaemonSet'] as const).map(async kind =>
-      (await reader.list<InstalledWorkload>(`/apis/apps/v1/${kind.toLowerCase()}s`)).map(one => ({ ...one, kind })),
+      (await reader.list<InstalledWorkload>(`/apis/apps/v1/${kind.toLowerCase()}s`)).map(one => ({
+        ...one,
+        kind,
+      })),
     ),
   );
   return lists.flat();
-};
+}
 
-const leaderOf = async (reader: Reader, namespace: string, server: Temporal.Instant | undefined): Promise<number | undefined> => {
-  const lease = await reader.get<Lease>(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${leaderLease}`);
+async function leaderOf(
+  reader: Reader,
+  namespace: string,
+  server: Temporal.Instant | undefined,
+): Promise<number | undefined> {
+  const lease = await reader.get<Lease>(
+    `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${leaderLease}`,
+  );
   const renewed = readTime(lease?.spec?.renewTime);
   return renewed && server && (server.epochMilliseconds - renewed.epochMilliseconds) / 1000;
-};
+}
 
 type WebhookConfiguration = Manifest & {
   readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
@@ -171,41 +209,72 @@ type WebhookConfiguration = Manifest & {
  * Lists the webhooks that OLM 0 has created, each in a configuration with its own name, instead of
  * Drydock's.
  */
-const webhooksOfOlm = async (reader: Reader, operator: InstalledWorkload | undefined): Promise<readonly object[]> => {
-  const all = await reader.list<WebhookConfiguration>('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations');
+async function webhooksOfOlm(
+  reader: Reader,
+  operator: InstalledWorkload | undefined,
+): Promise<readonly object[]> {
+  const all = await reader.list<WebhookConfiguration>(
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  );
   const owner = operator?.metadata.labels?.['olm.owner'];
-  return all.filter(({ metadata }) => metadata.labels?.['olm.owner'] === owner).flatMap(({ webhooks = [] }) => webhooks);
-};
+  return all
+    .filter(({ metadata }) => metadata.labels?.['olm.owner'] === owner)
+    .flatMap(({ webhooks = [] }) => webhooks);
+}
 
-type Installed = Pick<InstallationFacts, 'namespace' | 'wanted' | 'found' | 'webhookService' | 'olm'>;
+type Installed = Pick<
+  InstallationFacts,
+  'namespace' | 'wanted' | 'found' | 'webhookService' | 'olm'
+>;
 
-const installedOf = async (
+async function installedOf(
   api: Api,
   reader: Reader,
   release: KubernetesRelease,
   operator: InstalledWorkload | undefined,
-): Promise<Installed> => {
+): Promise<Installed> {
   const namespace = operator?.metadata.namespace ?? defaultNamespace;
-  const all = adaptToServerVersion(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
+  const all = adaptToServerVersion(
+    manifests({ parts: await partsHere(api), groups: [], namespace }),
+    release,
+  ).all;
   const olm = olmOf(operator);
-  if (olm === undefined) return { namespace, wanted: all, found: await findAll(api, reader, all), webhookService: 'drydock-webhook' };
+  if (olm === undefined)
+    return {
+      namespace,
+      wanted: all,
+      found: await findAll(api, reader, all),
+      webhookService: 'drydock-webhook',
+    };
   const isWebhook = ({ kind }: Manifest): boolean => kind === 'ValidatingWebhookConfiguration';
   const wanted = all.filter(one => isWebhook(one) || !isMadeByOlm(all, one, olm, namespace));
   const found = new Map(await findAll(api, reader, wanted));
   if (olm === 'olm-1') return { olm, namespace, wanted, found, webhookService: 'drydock-webhook' };
   const webhooks = await webhooksOfOlm(reader, operator);
-  for (const one of wanted.filter(isWebhook)) if (webhooks.length > 0) found.set(one, { ...one, webhooks });
-  return { olm, namespace, wanted, found, webhookService: `${operator?.metadata.name ?? ''}-service` };
-};
+  for (const one of wanted.filter(isWebhook))
+    if (webhooks.length > 0) found.set(one, { ...one, webhooks });
+  return {
+    olm,
+    namespace,
+    wanted,
+    found,
+    webhookService: `${operator?.metadata.name ?? ''}-service`,
+  };
+}
 
-const hasWebhook = ({ wanted, found }: Installed): boolean =>
-  wanted.some(one => one.kind === 'ValidatingWebhookConfiguration' && found.has(one));
+function hasWebhook({ wanted, found }: Installed): boolean {
+  return wanted.some(one => one.kind === 'ValidatingWebhookConfiguration' && found.has(one));
+}
 
 /**
  * Reads all facts, and tries the webhook by a dry run; writes nothing. Throws when the API server
  * does not respond.
  */
-export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<InstallationFacts> => {
+export async function gatherFacts(
+  api: Api,
+  clock: Clock,
+  version: string,
+): Promise<InstallationFacts> {
   const reader = new Reader(api);
   const release = await releaseOf(api);
   const time = await serverTime(api, clock);
@@ -213,10 +282,12 @@ export const gatherFacts = async (api: Api, clock: Clock, version: string): Prom
   const installed = await installedOf(api, reader, release, workloads.find(isOperator));
   const { namespace, webhookService } = installed;
   const leaderSilentFor = await leaderOf(reader, namespace, time?.server);
-  const slices = await reader.list<Slice & { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }>(
-    `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
+  const slices = await reader.list<
+    Slice & { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }
+  >(`/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`);
+  const ofWebhook = slices.filter(
+    ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === webhookService,
   );
-  const ofWebhook = slices.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === webhookService);
   return {
     version,
     release,
@@ -226,7 +297,9 @@ export const gatherFacts = async (api: Api, clock: Clock, version: string): Prom
     flowSchemas: await reader.list<FlowSchema>('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'),
     ...(leaderSilentFor !== undefined && { leaderSilentFor }),
     ...(hasWebhook(installed) && { webhookTrial: await tryWebhook(api) }),
-    webhookReplicas: ofWebhook.flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions }) => conditions?.ready === true).length,
+    webhookReplicas: ofWebhook
+      .flatMap(({ endpoints }) => endpoints ?? [])
+      .filter(({ conditions }) => conditions?.ready === true).length,
     unread: reader.unread,
   };
-};
+}

@@ -5,7 +5,8 @@ import type { InstallationFacts } from './facts.ts';
  * applied by other means: OLM would change them back, or leave them behind when it removes the
  * rest.
  */
-export const reinstall = ({ olm, version }: InstallationFacts): string =>
-  olm === undefined
+export function reinstall({ olm, version }: InstallationFacts): string {
+  return olm === undefined
     ? 'drydock install --apply brings it to this version'
     : `OLM has installed the operator: update it there, and apply drydock-${olm}-prerequisites-${version}.yaml (docs/install-olm.md)`;
+}

@@ -10,25 +10,29 @@ import { machineDefinitions } from '@drydock/kube-sim/machines';
 import { VirtualClock } from '@drydock/utils';
 import { collect } from './support-bundle.ts';
 
-/** What is in a support bundle of a cluster with machines; test/deploy/diagnose.test.ts makes one of a real API server. */
+/**
+ * What is in a support bundle of a cluster with machines; test/deploy/diagnose.test.ts makes one of
+ * a real API server.
+ */
 
 const secret = 'hidden-value-4711';
 
-const clusterWithMachines = () => {
+function clusterWithMachines() {
   const cluster = createCluster({ clock: new VirtualClock(), random: seeded(1) });
   const writes = writesOn(cluster.registry);
   const make = (resource: string, draft: Parameters<typeof writes.create>[1]): void => {
     const written = writes.create(resource, draft);
     assert.equal(written.kind, 'stored', JSON.stringify(written));
   };
-  for (const one of machineDefinitions('capi')) make('customresourcedefinitions.apiextensions.k8s.io', one);
+  for (const one of machineDefinitions('capi'))
+    make('customresourcedefinitions.apiextensions.k8s.io', one);
   make('namespaces', { metadata: { name: 'machines' } });
   make('machinesets.cluster.x-k8s.io', {
     metadata: { name: 'workers', namespace: 'machines' },
     spec: { replicas: 3, template: { spec: { failureDomain: secret } } },
   });
   return cluster;
-};
+}
 
 test('machines and their sets are in it, without what they are made from, and kinds that are not served are no trouble', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-bundle-'));
@@ -36,12 +40,16 @@ test('machines and their sets are in it, without what they are made from, and ki
     const leftOut = await collect(inProcess(clusterWithMachines(), { userAgent: 'test' }), folder);
     assert.deepEqual(leftOut, []);
     const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-    const sets = JSON.parse(read('objects/machinesets.cluster.x-k8s.io.json')) as { readonly items: readonly { readonly spec: object }[] };
+    const sets = JSON.parse(read('objects/machinesets.cluster.x-k8s.io.json')) as {
+      readonly items: readonly { readonly spec: object }[];
+    };
     assert.deepEqual(
       sets.items.map(({ spec }) => spec),
       [{ replicas: 3 }],
     );
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => /\.(json|txt)$/.test(name));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name =>
+      /\.(json|txt)$/.test(name),
+    );
     assert.deepEqual(
       files.filter(name => read(name).includes(secret)),
       [],
@@ -52,14 +60,25 @@ test('machines and their sets are in it, without what they are made from, and ki
 });
 
 /** An API server that says what it likes. */
-const hostile = (podName: string, container = 'main'): Api => {
+function hostile(podName: string, container = 'main'): Api {
   const operator = {
-    metadata: { name: 'drydock', namespace: 'drydock-system', labels: { 'app.kubernetes.io/name': 'drydock' } },
+    metadata: {
+      name: 'drydock',
+      namespace: 'drydock-system',
+      labels: { 'app.kubernetes.io/name': 'drydock' },
+    },
     spec: {
       replicas: 1,
       template: {
         spec: {
-          containers: [{ name: 'drydock', image: 'drydock', args: ['operator', '--metrics-secure'], env: [{ name: 'A', value: secret }] }],
+          containers: [
+            {
+              name: 'drydock',
+              image: 'drydock',
+              args: ['operator', '--metrics-secure'],
+              env: [{ name: 'A', value: secret }],
+            },
+          ],
         },
       },
     },
@@ -80,7 +99,7 @@ const hostile = (podName: string, container = 'main'): Api => {
       return { status: 404, headers: {}, body: { message: 'not found' } };
     },
   };
-};
+}
 
 const odd = [
   '../../../../escaped',
@@ -107,7 +126,9 @@ for (const name of odd)
       ] as const) {
         const leftOut = await collect(api, folder);
         assert.ok(
-          leftOut.some(line => line.startsWith('logs of pod ') && line.endsWith('has no name of Kubernetes')),
+          leftOut.some(
+            line => line.startsWith('logs of pod ') && line.endsWith('has no name of Kubernetes'),
+          ),
           leftOut.join('\n'),
         );
         const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
@@ -116,14 +137,21 @@ for (const name of odd)
           [],
         );
         assert.deepEqual(
-          readdirSync(join(root, 'a', 'b', 'c')).filter(file => !['pod', 'container'].includes(file)),
+          readdirSync(join(root, 'a', 'b', 'c')).filter(
+            file => !['pod', 'container'].includes(file),
+          ),
           [],
         );
       }
-      const script = readFileSync(join(root, 'a', 'b', 'c', 'pod', 'metrics', 'how-to-get-them.sh'), 'utf8');
+      const script = readFileSync(
+        join(root, 'a', 'b', 'c', 'pod', 'metrics', 'how-to-get-them.sh'),
+        'utf8',
+      );
       assert.match(script, /^get drydock-5d8f-abcde$/m);
       assert.equal(script.match(/^get \S/gm)?.length, 1, script);
-      assert.ok(!readFileSync(join(root, 'a', 'b', 'c', 'pod', 'workloads.json'), 'utf8').includes(secret));
+      assert.ok(
+        !readFileSync(join(root, 'a', 'b', 'c', 'pod', 'workloads.json'), 'utf8').includes(secret),
+      );
     } finally {
       rmSync(root, { recursive: true });
     }

@@ -6,7 +6,14 @@ import { statusMessage, truncate } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import { machineKindsHere } from '@drydock/operator/machines';
-import { type CopiedKind, pathOfKind, redacted, takeCopy, trimmedBy, writeCopy } from '@drydock/rehearse/snapshot';
+import {
+  type CopiedKind,
+  pathOfKind,
+  redacted,
+  takeCopy,
+  trimmedBy,
+  writeCopy,
+} from '@drydock/rehearse/snapshot';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
 import { create } from 'tar';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -22,10 +29,18 @@ export type SupportBundleFlags = ConnectionFlags;
 
 /** Kinds beyond those of a snapshot. Never Secrets or ConfigMaps. */
 const more: readonly CopiedKind[] = [
-  { apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1', kind: 'MachineMaintenance', plural: 'machinemaintenances' },
+  {
+    apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
+    kind: 'MachineMaintenance',
+    plural: 'machinemaintenances',
+  },
   { apiVersion: 'drydock.dev/v1alpha1', kind: 'MachineEventSource', plural: 'machineeventsources' },
   { apiVersion: 'drydock.dev/v1alpha1', kind: 'NodeNotice', plural: 'nodenotices' },
-  { apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenanceApproval', plural: 'maintenanceapprovals' },
+  {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenanceApproval',
+    plural: 'maintenanceapprovals',
+  },
   { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' },
   { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'EvictionRequest', plural: 'evictionrequests' },
   { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'Eviction', plural: 'evictions' },
@@ -49,7 +64,10 @@ class Bundle {
       throw new Error(`${truncate(name)} is no name of a file`);
     const file = join(this.#folder, name);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
+    writeFileSync(
+      file,
+      typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`,
+    );
   }
 
   /** Runs one part; a failure is recorded, and the rest goes on. */
@@ -62,14 +80,27 @@ class Bundle {
   }
 }
 
-const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> => {
+async function objects(api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> {
   const found = (await listAll(api, pathOfKind(kind), {}, 'empty')) as readonly JsonObject[];
   if (found.length === 0) return;
-  const items = found.map(one => trimmedBy(bundleFields[kind.kind] ?? {}, { ...one, apiVersion: kind.apiVersion, kind: kind.kind }));
-  bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, { apiVersion: 'v1', kind: 'List', items });
-};
+  const items = found.map(one =>
+    trimmedBy(bundleFields[kind.kind] ?? {}, {
+      ...one,
+      apiVersion: kind.apiVersion,
+      kind: kind.kind,
+    }),
+  );
+  bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, {
+    apiVersion: 'v1',
+    kind: 'List',
+    items,
+  });
+}
 
-type Pod = { readonly metadata: { readonly name: string }; readonly spec: { readonly containers: readonly { readonly name: string }[] } };
+type Pod = {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly containers: readonly { readonly name: string }[] };
+};
 
 /**
  * Kubernetes' format of names of pods and containers. Such a name becomes part of a path and a word
@@ -78,49 +109,64 @@ type Pod = { readonly metadata: { readonly name: string }; readonly spec: { read
  */
 const nameOfObject = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-const isName = (name: unknown): name is string => typeof name === 'string' && nameOfObject.test(name) && !name.includes('..');
+function isName(name: unknown): name is string {
+  return typeof name === 'string' && nameOfObject.test(name) && !name.includes('..');
+}
 
 /** Returns the pods with valid names; the others are left out and recorded. */
-const named = (bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] => {
-  const odd = all.filter(({ metadata, spec }) => ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName));
+function named(bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[] {
+  const odd = all.filter(
+    ({ metadata, spec }) =>
+      ![metadata.name, ...spec.containers.map(({ name }) => name)].every(isName),
+  );
   for (const { metadata } of odd)
-    bundle.leftOut.push(`${what} of pod ${truncate(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`);
+    bundle.leftOut.push(
+      `${what} of pod ${truncate(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`,
+    );
   return all.filter(pod => !odd.includes(pod));
-};
+}
 
-const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void> => {
+async function logsOf(api: Api, bundle: Bundle, namespace: string): Promise<void> {
   const pods = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`)) as readonly Pod[];
   for (const { metadata, spec } of named(bundle, 'logs', pods))
     for (const container of spec.containers)
       for (const previous of [false, true]) {
         const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/log`;
-        const query = { container: container.name, previous, timestamps: true, tailLines: log.lines, limitBytes: log.bytes };
+        const query = {
+          container: container.name,
+          previous,
+          timestamps: true,
+          tailLines: log.lines,
+          limitBytes: log.bytes,
+        };
         const response = await api.call({ method: 'GET', path, query, accept: '*/*' });
         const name = `logs/${metadata.name}.${container.name}${previous ? '.previous' : ''}.log`;
-        if (response.status === 200) bundle.write(name, typeof response.body === 'string' ? response.body : JSON.stringify(response.body));
+        if (response.status === 200)
+          bundle.write(
+            name,
+            typeof response.body === 'string' ? response.body : JSON.stringify(response.body),
+          );
         // Most containers have not been restarted.
         else if (!previous) bundle.leftOut.push(`${name}: ${statusMessage(response)}`);
       }
-};
+}
 
 /**
  * Collects Machines and their sets, of each machine API that is served; not their templates, which
  * may contain passwords and files.
  */
-const machinesOf = async (api: Api, bundle: Bundle): Promise<void> => {
+async function machinesOf(api: Api, bundle: Bundle): Promise<void> {
   const kinds = await machineKindsHere(api, new AbortController().signal);
-  for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind));
-};
+  for (const kind of kinds)
+    await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind));
+}
 
 /**
  * Returns the commands for fetching metrics that are served over HTTPS: they need a token, and the
  * API server's proxy to pods does not forward one.
  */
-const metricsByHand = (
-  namespace: string,
-  port: string,
-  pods: readonly string[],
-): string => `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
+function metricsByHand(namespace: string, port: string, pods: readonly string[]): string {
+  return `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
 # The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
 kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${shellWord(`${namespace}:default`)}
 TOKEN=$(kubectl -n ${shellWord(namespace)} create token default)
@@ -133,11 +179,20 @@ get() {
 ${pods.map(pod => `get ${shellWord(pod)}`).join('\n')}
 kubectl delete clusterrolebinding drydock-metrics-once
 `;
+}
 
 /** Collects the operator's metrics through the API server, where they need no token. */
-const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: InstallationFacts): Promise<void> => {
-  const args = workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
-  const port = /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ?? '8080';
+async function metricsOf(
+  api: Api,
+  bundle: Bundle,
+  { workloads, namespace }: InstallationFacts,
+): Promise<void> {
+  const args =
+    workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template
+      .spec.containers[0]?.args ?? [];
+  const port =
+    /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ??
+    '8080';
   const all = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`, {
     labelSelector: 'app.kubernetes.io/name=drydock',
   })) as readonly Pod[];
@@ -154,13 +209,13 @@ const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Ins
     if (response.status !== 200) throw new Error(statusMessage(response));
     bundle.write(`metrics/${pod}.txt`, String(response.body));
   }
-};
+}
 
 /**
  * Reads the contents of the archive and writes them into the folder; returns what could not be
  * read.
  */
-export const collect = async (api: Api, folder: string): Promise<readonly string[]> => {
+export async function collect(api: Api, folder: string): Promise<readonly string[]> {
   const bundle = new Bundle(folder);
   const facts = await gatherFacts(api, systemClock, version());
   bundle.write('version.json', {
@@ -172,7 +227,9 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   bundle.write('check.json', { checks: checkAll(facts), unread: facts.unread });
   bundle.write(
     'workloads.json',
-    facts.workloads.filter(({ metadata }) => metadata.namespace === facts.namespace).map(one => redacted(one as unknown as JsonObject)),
+    facts.workloads
+      .filter(({ metadata }) => metadata.namespace === facts.namespace)
+      .map(one => redacted(one as unknown as JsonObject)),
   );
   await bundle.part('snapshot', async () => {
     const copy = await takeCopy({ api, now: () => systemClock.now() });
@@ -185,38 +242,41 @@ export const collect = async (api: Api, folder: string): Promise<readonly string
   await bundle.part('metrics', () => metricsOf(api, bundle, facts));
   bundle.write('left-out.txt', bundle.leftOut.map(line => `${truncate(line)}\n`).join(''));
   return bundle.leftOut;
-};
+}
 
-const fileOf = (name: string | undefined): string => {
+function fileOf(name: string | undefined): string {
   const stamp = systemClock.now().toString({ smallestUnit: 'second' }).replaceAll(/[-:]/g, '');
   const file = name ?? `drydock-support-${stamp}.tar.gz`;
   if (!file.endsWith('.tar.gz')) throw new UsageError(`${file} has to end in .tar.gz`);
   return file;
-};
+}
 
 /**
  * `drydock support-bundle [FILE]`: writes what is needed to understand a problem into one archive
  * that only its owner may read. Changes nothing in the cluster, and includes no Secret, no
  * ConfigMap, and no value of an environment variable. Names what it may not read.
  */
-export const supportBundle = async (
+export async function supportBundle(
   name: string | undefined,
   flags: SupportBundleFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
+): Promise<void> {
   const file = fileOf(name);
   const root = mkdtempSync(join(tmpdir(), 'drydock-support-'));
   try {
     await withCluster(flags, env, async connection => {
       const inside = basename(file, '.tar.gz');
       mkdirSync(join(root, inside), { mode: 0o700 });
-      for (const what of await collect(connection, join(root, inside))) plainOutput.note(`left out: ${what}`);
+      for (const what of await collect(connection, join(root, inside)))
+        plainOutput.note(`left out: ${what}`);
       writeFileSync(file, '', { mode: 0o600 });
       chmodSync(file, 0o600);
       create({ sync: true, gzip: true, file, cwd: root, portable: true }, [inside]);
-      plainOutput.line(`${file}: read it before you give it away: names of nodes, pods and namespaces are in it`);
+      plainOutput.line(
+        `${file}: read it before you give it away: names of nodes, pods and namespaces are in it`,
+      );
     });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-};
+}

@@ -6,30 +6,47 @@ import { releaseOf } from '../shared/server-release.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
-export type VersionFlags = ConnectionFlags & { readonly client?: boolean; readonly output: 'text' | 'json' };
+export type VersionFlags = ConnectionFlags & {
+  readonly client?: boolean;
+  readonly output: 'text' | 'json';
+};
 
 type Workload = {
   readonly metadata: { readonly namespace: string; readonly name: string };
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image?: string }[] } } };
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly image?: string }[] };
+    };
+  };
 };
 
 /**
  * Returns the images of the operators in the cluster, each with its Deployment; undefined when they
  * cannot be listed.
  */
-const operatorsOf = async (api: Api): Promise<readonly { readonly deployment: string; readonly image: string }[] | undefined> => {
-  const found = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }).catch(() => undefined);
+async function operatorsOf(
+  api: Api,
+): Promise<readonly { readonly deployment: string; readonly image: string }[] | undefined> {
+  const found = await listAll(api, '/apis/apps/v1/deployments', {
+    labelSelector: 'app.kubernetes.io/name=drydock',
+  }).catch(() => undefined);
   return found?.map(raw => {
     const { metadata, spec } = raw as Workload;
-    return { deployment: `${metadata.namespace}/${metadata.name}`, image: spec.template.spec.containers[0]?.image ?? '' };
+    return {
+      deployment: `${metadata.namespace}/${metadata.name}`,
+      image: spec.template.spec.containers[0]?.image ?? '',
+    };
   });
-};
+}
 
 /**
  * `drydock version`: prints the versions of the command, of the operators in the cluster, and of
  * the API server. With `--client`, no cluster is contacted.
  */
-export const versionCommand = async (flags: VersionFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
+export async function versionCommand(
+  flags: VersionFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
   const client = { version: version(), node: process.version };
   const isJson = flags.output === 'json';
   if (!isJson) plainOutput.line(`Client Version: ${client.version} (Node ${client.node})`);
@@ -37,9 +54,11 @@ export const versionCommand = async (flags: VersionFlags, env: Readonly<Record<s
   await withCluster(flags, env, async connection => {
     const server = await releaseOf(connection);
     const operators = await operatorsOf(connection);
-    if (isJson) return printText(written({ client, operators, server: { version: server.version } }, 'json'));
-    for (const { deployment, image } of operators ?? []) plainOutput.line(`Operator: ${deployment} (${image})`);
+    if (isJson)
+      return printText(written({ client, operators, server: { version: server.version } }, 'json'));
+    for (const { deployment, image } of operators ?? [])
+      plainOutput.line(`Operator: ${deployment} (${image})`);
     if (operators?.length === 0) plainOutput.line('Operator: not installed');
     plainOutput.line(`Server Version: ${server.version}`);
   });
-};
+}

@@ -4,25 +4,33 @@ import type { InstallationFacts, InstalledWorkload } from './facts.ts';
 import { reinstall } from './remedies.ts';
 
 type WebhookConfiguration = {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
+  readonly webhooks?: readonly {
+    readonly name: string;
+    readonly clientConfig?: { readonly caBundle?: string };
+  }[];
 };
 
-const servesNoWebhook = ({ spec }: InstalledWorkload): boolean =>
-  spec.template.spec.containers.some(({ args = [] }) => args.includes('--webhook-port=0'));
+function servesNoWebhook({ spec }: InstalledWorkload): boolean {
+  return spec.template.spec.containers.some(({ args = [] }) => args.includes('--webhook-port=0'));
+}
 
-const unserved =
-  (facts: InstallationFacts, configuration: Manifest) =>
-  ({ metadata: { namespace, name } }: InstalledWorkload): Finding => ({
+function unserved(facts: InstallationFacts, configuration: Manifest) {
+  return ({ metadata: { namespace, name } }: InstalledWorkload): Finding => ({
     severity: 'Error',
     message: `Deployment ${namespace}/${name} runs with --webhook-port=0, but ${nameOf(configuration)} is there: every create of a maintenance is refused`,
     remedy: `kubectl delete validatingwebhookconfiguration ${configuration.metadata.name}, if there is to be no webhook; else ${reinstall(facts)}`,
   });
+}
 
-const trialFindings = ({ webhookTrial }: InstallationFacts, logs: string): readonly Finding[] => {
+function trialFindings({ webhookTrial }: InstallationFacts, logs: string): readonly Finding[] {
   if (webhookTrial === undefined || webhookTrial.kind === 'refused') return [];
   if (webhookTrial.kind === 'failed')
     return [
-      { severity: 'Error', message: `it does not answer, and every create of a maintenance is refused: ${webhookTrial.why}`, remedy: logs },
+      {
+        severity: 'Error',
+        message: `it does not answer, and every create of a maintenance is refused: ${webhookTrial.why}`,
+        remedy: logs,
+      },
     ];
   if (webhookTrial.kind === 'passed')
     return [
@@ -30,7 +38,8 @@ const trialFindings = ({ webhookTrial }: InstallationFacts, logs: string): reado
         severity: 'Error',
         message:
           'a NodeMaintenance of a node that does not exist was not refused (dry run): the API server does not ask the webhook, or ignores that it fails',
-        remedy: 'compare failurePolicy, rules and selectors: kubectl get validatingwebhookconfiguration drydock -o yaml',
+        remedy:
+          'compare failurePolicy, rules and selectors: kubectl get validatingwebhookconfiguration drydock -o yaml',
       },
     ];
   return [
@@ -40,7 +49,7 @@ const trialFindings = ({ webhookTrial }: InstallationFacts, logs: string): reado
       remedy: 'drydock check with the rights of drydock-maintenance-editor tries it by a dry run',
     },
   ];
-};
+}
 
 /** Check of the webhook by a dry run; the state of its parts explains why it does not respond. */
 export const webhook: Check = {
@@ -53,11 +62,14 @@ export const webhook: Check = {
       return [
         {
           severity: 'Warning',
-          message: 'the webhook is not installed: errors of an object are reported only in its status',
+          message:
+            'the webhook is not installed: errors of an object are reported only in its status',
           remedy: reinstall(facts),
         },
       ];
-    const bare = (here.webhooks ?? []).filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '').map(({ name }) => name);
+    const bare = (here.webhooks ?? [])
+      .filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '')
+      .map(({ name }) => name);
     const logs = `check the log of the leader: kubectl -n ${facts.namespace} logs -l app.kubernetes.io/name=drydock`;
     return [
       ...operators(facts).filter(servesNoWebhook).map(unserved(facts, wanted)),

@@ -30,11 +30,11 @@ const object = {
 const ofOurs = /webhook "vnodemaintenance\.kb\.io"/;
 
 /** Creates, as a dry run, a NodeMaintenance of a node that cannot exist. */
-export const tryWebhook = async (api: Api): Promise<WebhookTrial> => {
+export async function tryWebhook(api: Api): Promise<WebhookTrial> {
   const path = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
   const answer = await api.call({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
   if (answer.status === 201) return { kind: 'passed' };
   const why = statusMessage(answer);
   if (!ofOurs.test(why)) return { kind: 'untried', why };
   return why.includes('denied the request') ? { kind: 'refused' } : { kind: 'failed', why };
-};
+}

@@ -17,22 +17,34 @@ import { withCluster } from '../shared/with-cluster.ts';
 export type DryRun = 'none' | 'client' | 'server';
 
 /** Returns the mode. Throws a UsageError for a value that kubectl does not know. */
-export const dryRunOf = (text: string): DryRun => {
+export function dryRunOf(text: string): DryRun {
   if (text === 'none' || text === 'client' || text === 'server') return text;
   throw new UsageError(`invalid value "${text}" for --dry-run: expected none, server, or client`);
+}
+
+const suffixes: Readonly<Record<DryRun, string>> = {
+  none: '',
+  client: ' (dry run)',
+  server: ' (server dry run)',
 };
 
-const suffixes: Readonly<Record<DryRun, string>> = { none: '', client: ' (dry run)', server: ' (server dry run)' };
-
 /** Returns kubectl's result line, for example `node/n1 cordoned (dry run)`. */
-export const resultLine = (what: string, operation: string, dryRun: DryRun): string => `${what} ${operation}${suffixes[dryRun]}`;
+export function resultLine(what: string, operation: string, dryRun: DryRun): string {
+  return `${what} ${operation}${suffixes[dryRun]}`;
+}
 
 /**
  * Cordons or uncordons the node, unless it already is, and prints kubectl's line. Returns false
  * after printing an error. A patch of this one field needs no precondition: it changes nothing else
  * of the node.
  */
-export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: DryRun, output: Output): Promise<boolean> => {
+export async function setCordon(
+  api: Api,
+  node: Node,
+  wanted: boolean,
+  dryRun: DryRun,
+  output: Output,
+): Promise<boolean> {
   const word = wanted ? 'cordon' : 'uncordon';
   if (node.unschedulable === wanted) {
     output.line(resultLine(`node/${node.name}`, `already ${word}ed`, dryRun));
@@ -53,20 +65,20 @@ export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: D
   }
   output.line(resultLine(`node/${node.name}`, `${word}ed`, dryRun));
   return true;
-};
+}
 
 /**
  * Refuses to uncordon a node that a maintenance holds: the operator would cordon it again at once,
  * so the maintenance has to end first.
  */
-const refuseHeld = (node: Node, output: Output): boolean => {
+function refuseHeld(node: Node, output: Output): boolean {
   const kinds = holdersIn(node.holdRecord);
   if (kinds.length === 0) return false;
   output.note(
     `error: unable to uncordon node "${node.name}": it is held by a maintenance (${kinds.join(', ')}) that would cordon it again at once; end that with: drydock release ${node.name}`,
   );
   return true;
-};
+}
 
 export type CordonFlags = ConnectionFlags & {
   readonly selector?: string;
@@ -78,7 +90,12 @@ export type CordonFlags = ConnectionFlags & {
  * `drydock cordon` and `drydock uncordon`: kubectl's flags, lines and exit codes. Throws the errors
  * of `findNodes`.
  */
-export const cordon = (wanted: boolean, names: readonly string[], flags: CordonFlags, env: Env): Promise<void> => {
+export function cordon(
+  wanted: boolean,
+  names: readonly string[],
+  flags: CordonFlags,
+  env: Env,
+): Promise<void> {
   const choice = nodeChoice(wanted ? 'cordon' : 'uncordon', names, flags.selector);
   const dryRun = dryRunOf(flags.dryRun);
   const pageSize = integer('--chunk-size', flags.chunkSize);
@@ -89,4 +106,4 @@ export const cordon = (wanted: boolean, names: readonly string[], flags: CordonF
       if (!done) process.exitCode = 1;
     }
   });
-};
+}

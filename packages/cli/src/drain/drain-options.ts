@@ -38,27 +38,31 @@ export type DrainOptions = {
   readonly pageSize: number;
 };
 
-const podSelectorOf = (text: string | undefined): Pick<DrainPolicy, 'podSelector'> => {
+function podSelectorOf(text: string | undefined): Pick<DrainPolicy, 'podSelector'> {
   if (text === undefined || text === '') return {};
   const podSelector = parseSelector(text);
-  if (podSelector === undefined) throw new UsageError('--pod-selector=<pod_selector> must be a valid label selector');
+  if (podSelector === undefined)
+    throw new UsageError('--pod-selector=<pod_selector> must be a valid label selector');
   return { podSelector };
-};
+}
 
-const wordOf = <Word extends string>(flag: string, given: string, words: readonly Word[]): Word => {
+function wordOf<Word extends string>(flag: string, given: string, words: readonly Word[]): Word {
   const word = words.find(one => one.toLowerCase() === given.toLowerCase());
-  if (word === undefined) throw new UsageError(`invalid value "${given}" for ${flag}: expected ${words.join(', ')}`);
+  if (word === undefined)
+    throw new UsageError(`invalid value "${given}" for ${flag}: expected ${words.join(', ')}`);
   return word;
-};
+}
 
-const vmPolicyOf = ({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy => ({
-  ...plainVmPolicy,
-  notMigratable: wordOf('--vm-not-migratable', vmNotMigratable, ['Wait', 'ShutDown', 'Refuse']),
-  notMigrated: wordOf('--vm-not-migrated', vmNotMigrated, ['Evict', 'Wait', 'Refuse']),
-});
+function vmPolicyOf({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy {
+  return {
+    ...plainVmPolicy,
+    notMigratable: wordOf('--vm-not-migratable', vmNotMigratable, ['Wait', 'ShutDown', 'Refuse']),
+    notMigrated: wordOf('--vm-not-migrated', vmNotMigrated, ['Evict', 'Wait', 'Refuse']),
+  };
+}
 
 /** Checks the flags. Throws a UsageError that names the flag and its valid values. */
-export const drainOptionsFrom = (names: readonly string[], flags: DrainFlags): DrainOptions => {
+export function drainOptionsFrom(names: readonly string[], flags: DrainFlags): DrainOptions {
   const timeout = seconds('--timeout', flags.timeout);
   return {
     choice: nodeChoice('drain', names, flags.selector),
@@ -70,7 +74,10 @@ export const drainOptionsFrom = (names: readonly string[], flags: DrainFlags): D
       force: flags.force === true,
       ignoreDaemonSets: flags.ignoreDaemonsets === true,
       disableEviction: flags.disableEviction === true,
-      skipWaitForDeleteTimeoutSeconds: integer('--skip-wait-for-delete-timeout', flags.skipWaitForDeleteTimeout),
+      skipWaitForDeleteTimeoutSeconds: integer(
+        '--skip-wait-for-delete-timeout',
+        flags.skipWaitForDeleteTimeout,
+      ),
       waitForVolumeDetach: false,
       virtualMachines: vmPolicyOf(flags),
     },
@@ -79,4 +86,4 @@ export const drainOptionsFrom = (names: readonly string[], flags: DrainFlags): D
     dryRun: dryRunOf(flags.dryRun),
     pageSize: integer('--chunk-size', flags.chunkSize),
   };
-};
+}

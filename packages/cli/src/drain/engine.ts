@@ -50,7 +50,8 @@ export class DrainEngine {
       scope: 'drain',
       decide: (snapshot, now) => {
         const drain = this.#drains.get(snapshot.nodeName);
-        if (drain === undefined) throw new Error(`nobody has asked for a drain of ${snapshot.nodeName}`);
+        if (drain === undefined)
+          throw new Error(`nobody has asked for a drain of ${snapshot.nodeName}`);
         return drain.decide(snapshot, now);
       },
     });
@@ -76,7 +77,15 @@ export class DrainEngine {
     for (const node of nodes) {
       const request = drainRequest(node.name, drainOptions.policy, clock.now());
       const { timeoutSeconds } = drainOptions;
-      this.#drains.set(node.name, new NodeDrain({ request, node, timeoutSeconds, tell: (name, update) => this.#told(name, update) }));
+      this.#drains.set(
+        node.name,
+        new NodeDrain({
+          request,
+          node,
+          timeoutSeconds,
+          tell: (name, update) => this.#told(name, update),
+        }),
+      );
       this.#operator.addRequest(request);
     }
     this.#allAsked = true;

@@ -5,24 +5,52 @@ import { plainBooleans } from '../shared/go-values.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain-options.ts';
 
-const choosing = (command: Command): Command =>
-  connectionFlags(command)
+function choosing(command: Command): Command {
+  return connectionFlags(command)
     .argument('[node...]', 'names of nodes')
-    .addOption(new Option('-n, --namespace <name>', 'accepted as kubectl accepts it; nodes have no namespace').hideHelp())
-    .option('-l, --selector <selector>', 'select nodes by label instead of name, for example pool=blue,!gpu')
-    .addOption(new Option('--dry-run <strategy>', 'none, server or client: print what would be done').default('none'))
-    .addOption(new Option('--chunk-size <n>', 'list nodes in pages of this size (0: all at once)').default('500'));
+    .addOption(
+      new Option(
+        '-n, --namespace <name>',
+        'accepted as kubectl accepts it; nodes have no namespace',
+      ).hideHelp(),
+    )
+    .option(
+      '-l, --selector <selector>',
+      'select nodes by label instead of name, for example pool=blue,!gpu',
+    )
+    .addOption(
+      new Option(
+        '--dry-run <strategy>',
+        'none, server or client: print what would be done',
+      ).default('none'),
+    )
+    .addOption(
+      new Option('--chunk-size <n>', 'list nodes in pages of this size (0: all at once)').default(
+        '500',
+      ),
+    );
+}
 
-const cordonCommand = (wanted: boolean, env: Env): Command =>
-  choosing(new Command(wanted ? 'cordon' : 'uncordon'))
-    .description(wanted ? 'mark nodes as unschedulable, as kubectl cordon does' : 'mark nodes as schedulable, as kubectl uncordon does')
-    .action(async (names: readonly string[], flags: CordonFlags) => (await import('./cordon.ts')).cordon(wanted, names, flags, env));
+function cordonCommand(wanted: boolean, env: Env): Command {
+  return choosing(new Command(wanted ? 'cordon' : 'uncordon'))
+    .description(
+      wanted
+        ? 'mark nodes as unschedulable, as kubectl cordon does'
+        : 'mark nodes as schedulable, as kubectl uncordon does',
+    )
+    .action(async (names: readonly string[], flags: CordonFlags) =>
+      (await import('./cordon.ts')).cordon(wanted, names, flags, env),
+    );
+}
 
 /** Boolean flags of drain. */
 const switches = [
   ['--force', 'go on even if there are pods that declare no controller'],
   ['--ignore-daemonsets', 'ignore pods that are managed by a DaemonSet'],
-  ['--delete-emptydir-data', 'go on even if there are pods with emptyDir volumes: their data is lost'],
+  [
+    '--delete-emptydir-data',
+    'go on even if there are pods with emptyDir volumes: their data is lost',
+  ],
   ['--disable-eviction', 'delete pods instead of evicting them, ignoring disruption budgets'],
 ] as const;
 
@@ -30,15 +58,27 @@ const afterDrain = `
 kubectl drain's flags, lines and exit codes; several nodes are drained at once, budgets are waited for and not polled.
 No operator is needed, and nothing holds the node but its cordon: see drydock maintain for that.`;
 
-const drainCommand = (env: Env): Command => {
-  const command = choosing(new Command('drain')).description('cordon nodes and evict their pods, as kubectl drain does');
+function drainCommand(env: Env): Command {
+  const command = choosing(new Command('drain')).description(
+    'cordon nodes and evict their pods, as kubectl drain does',
+  );
   for (const [flag, text] of switches) command.option(flag, text);
   return command
-    .addOption(new Option('--delete-local-data', 'deprecated name of --delete-emptydir-data').hideHelp())
     .addOption(
-      new Option('--grace-period <seconds>', "seconds each pod gets to terminate (negative: the pod's own grace period)").default('-1'),
+      new Option('--delete-local-data', 'deprecated name of --delete-emptydir-data').hideHelp(),
     )
-    .addOption(new Option('--timeout <duration>', 'stop draining after this long, for example 10m (0: no limit)').default('0s'))
+    .addOption(
+      new Option(
+        '--grace-period <seconds>',
+        "seconds each pod gets to terminate (negative: the pod's own grace period)",
+      ).default('-1'),
+    )
+    .addOption(
+      new Option(
+        '--timeout <duration>',
+        'stop draining after this long, for example 10m (0: no limit)',
+      ).default('0s'),
+    )
     .option('--pod-selector <selector>', 'drain only pods with these labels')
     .addOption(
       new Option(
@@ -47,26 +87,38 @@ const drainCommand = (env: Env): Command => {
       ).default('0'),
     )
     .addOption(
-      new Option('--vm-not-migratable <what>', 'what to do with KubeVirt VMs that cannot be migrated: Wait, ShutDown or Refuse').default(
-        'Wait',
-      ),
+      new Option(
+        '--vm-not-migratable <what>',
+        'what to do with KubeVirt VMs that cannot be migrated: Wait, ShutDown or Refuse',
+      ).default('Wait'),
     )
     .addOption(
-      new Option('--vm-not-migrated <what>', 'what to do with VMs that an eviction shuts down: Evict, Wait or Refuse').default('Evict'),
+      new Option(
+        '--vm-not-migrated <what>',
+        'what to do with VMs that an eviction shuts down: Evict, Wait or Refuse',
+      ).default('Evict'),
     )
     .addHelpText('after', afterDrain)
-    .action(async (names: readonly string[], flags: DrainFlags) => (await import('./drain.ts')).drain(names, flags, env));
-};
+    .action(async (names: readonly string[], flags: DrainFlags) =>
+      (await import('./drain.ts')).drain(names, flags, env),
+    );
+}
 
 /** Returns `drain`, `cordon` and `uncordon`: kubectl's commands of the same names. */
-export const nodeCommands = (env: Env): readonly Command[] => [drainCommand(env), cordonCommand(true, env), cordonCommand(false, env)];
+export function nodeCommands(env: Env): readonly Command[] {
+  return [drainCommand(env), cordonCommand(true, env), cordonCommand(false, env)];
+}
 
 /**
  * Converts arguments in the style of Go programs to the style of these commands. Arguments after
  * `--` are not flags.
  */
-export const nodeArguments = (args: readonly string[]): readonly string[] => {
-  const plain = plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']);
+export function nodeArguments(args: readonly string[]): readonly string[] {
+  const plain = plainBooleans(args, [
+    ...switches.map(([flag]) => flag),
+    '--delete-local-data',
+    '--insecure-skip-tls-verify',
+  ]);
   const end = plain.includes('--') ? plain.indexOf('--') : plain.length;
   const flags = plain.slice(0, end).map(arg => {
     // A bare --dry-run means the client's dry run in kubectl; the next word is a node.
@@ -74,4 +126,4 @@ export const nodeArguments = (args: readonly string[]): readonly string[] => {
     return arg.startsWith('-l=') ? `--selector=${arg.slice('-l='.length)}` : arg;
   });
   return [...flags, ...plain.slice(end)];
-};
+}

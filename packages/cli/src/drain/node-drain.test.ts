@@ -7,32 +7,53 @@ import { type DrainPolicy, drainRequest, seedPolicy } from '@drydock/core/reques
 import { at, makeBudget, makePod, makeSnapshot } from '@drydock/core/testing';
 import { type DrainUpdate, NodeDrain } from './node-drain.ts';
 
-const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false, ignoreDaemonSets: false };
+const careful: DrainPolicy = {
+  ...seedPolicy,
+  force: false,
+  deleteEmptyDirData: false,
+  ignoreDaemonSets: false,
+};
 
 /** A drain and what it tells; `look` shows it pods at a moment and answers whom it wants to go. */
-const bench = (policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) => {
+function bench(policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) {
   const tales: string[] = [];
   const text = (update: DrainUpdate): string => {
     if (update.kind === 'ended') return `ended ${update.errors.join(' | ')}`.trim();
-    return update.kind === 'warning' || update.kind === 'waits' ? `${update.kind} ${update.text}` : `${update.kind} ${update.pod.name}`;
+    return update.kind === 'warning' || update.kind === 'waits'
+      ? `${update.kind} ${update.text}`
+      : `${update.kind} ${update.pod.name}`;
   };
   const request = drainRequest('n1', policy, at(0));
-  const drain = new NodeDrain({ request, timeoutSeconds, tell: (_node, update) => tales.push(text(update)) });
+  const drain = new NodeDrain({
+    request,
+    timeoutSeconds,
+    tell: (_node, update) => tales.push(text(update)),
+  });
   let notes = emptyMemo;
-  const look = (pods: readonly Pod[] | undefined, seconds = 1, over: Partial<NodeSnapshot> = {}) => {
-    const { pods: _none, node: _node, ...snapshot } = makeSnapshot({ requests: [request], memo: notes, leases: new Map(), ...over });
+  const look = (
+    pods: readonly Pod[] | undefined,
+    seconds = 1,
+    over: Partial<NodeSnapshot> = {},
+  ) => {
+    const {
+      pods: _none,
+      node: _node,
+      ...snapshot
+    } = makeSnapshot({ requests: [request], memo: notes, leases: new Map(), ...over });
     const decision = drain.decide({ ...snapshot, ...(pods && { pods }) }, at(seconds));
     notes = decision.notes;
     return decision;
   };
   return { drain, tales, look };
-};
+}
 
-const names = (decision: ReturnType<ReturnType<typeof bench>['look']>): readonly string[] => decision.calls.map(({ pod }) => pod.name);
-const bare = (name: string, over: Partial<Pod> = {}): Pod => {
+function names(decision: ReturnType<ReturnType<typeof bench>['look']>): readonly string[] {
+  return decision.calls.map(({ pod }) => pod.name);
+}
+function bare(name: string, over: Partial<Pod> = {}): Pod {
   const { owner: _owner, ...pod } = makePod(name, over);
   return pod;
-};
+}
 
 test('nothing goes before it is certain which pods are there', () => {
   const { look, tales } = bench();
@@ -46,7 +67,9 @@ test('nothing goes before it is certain which pods are there', () => {
 test('it is about the pods that were there at its beginning, by uid', () => {
   const { look, tales, drain } = bench();
   look([makePod('a'), makePod('b')]);
-  assert.deepEqual(names(look([makePod('a', { uid: 'another' }), makePod('late'), makePod('b')])), ['b']);
+  assert.deepEqual(names(look([makePod('a', { uid: 'another' }), makePod('late'), makePod('b')])), [
+    'b',
+  ]);
   assert.equal(drain.hasEnded, false);
   look([makePod('late')]);
   assert.deepEqual(tales, ['evicting a', 'evicting b', 'left a', 'evicting b', 'left b', 'ended']);
@@ -54,8 +77,15 @@ test('it is about the pods that were there at its beginning, by uid', () => {
 
 test('one refused pod stops everything before the first eviction', () => {
   const { look, tales, drain } = bench(careful);
-  const pods = [makePod('fine'), bare('bare'), makePod('data', { localData: true }), bare('both', { localData: true })];
-  const agent = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'd', apiVersion: 'apps/v1' } });
+  const pods = [
+    makePod('fine'),
+    bare('bare'),
+    makePod('data', { localData: true }),
+    bare('both', { localData: true }),
+  ];
+  const agent = makePod('agent', {
+    owner: { kind: 'DaemonSet', name: 'agent', uid: 'd', apiVersion: 'apps/v1' },
+  });
   assert.deepEqual(names(look([...pods, agent])), []);
   assert.deepEqual(tales, [
     'ended cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/agent' +
@@ -83,9 +113,17 @@ test('a budget is waited for, and named once however many pods it keeps', () => 
   const pods = ['a', 'b', 'c'].map(name => makePod(name));
   look(pods, 1, { budgets: [spent] });
   look(pods, 5, { budgets: [spent] });
-  assert.deepEqual(tales, ['waits shop/a, shop/b, shop/c: budget web needs 3 healthy pods and has 3']);
+  assert.deepEqual(tales, [
+    'waits shop/a, shop/b, shop/c: budget web needs 3 healthy pods and has 3',
+  ]);
   assert.equal(drain.hasEnded, false);
-  assert.deepEqual(drain.progress(), { nodeName: 'n1', gone: 0, all: 3, terminating: 0, waits: 'shop/web' });
+  assert.deepEqual(drain.progress(), {
+    nodeName: 'n1',
+    gone: 0,
+    all: 3,
+    terminating: 0,
+    waits: 'shop/web',
+  });
 });
 
 test('a pod in two budgets is asked for once, does not hold up the others, and then ends the drain with what the server says', () => {
@@ -96,8 +134,14 @@ test('a pod in two budgets is asked for once, does not hold up the others, and t
   ];
   const stuck = makePod('stuck', { labels: { app: 'x' } });
   assert.deepEqual(names(look([stuck, makePod('fine')], 1, { budgets: two })), ['fine', 'stuck']);
-  const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
-  const refused = { method: 'evict' as const, outcome: { kind: 'multipleBudgets' as const, message }, at: at(1), tries: 1 };
+  const message =
+    'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+  const refused = {
+    method: 'evict' as const,
+    outcome: { kind: 'multipleBudgets' as const, message },
+    at: at(1),
+    tries: 1,
+  };
   const attempts = new Map([[stuck.uid, refused]]);
   const leaving = makePod('fine', { deletionTimestamp: at(31) });
   assert.deepEqual(names(look([stuck, leaving], 2, { budgets: two, attempts })), []);
@@ -114,7 +158,15 @@ test('a pod in two budgets is asked for once, does not hold up the others, and t
 test('a failing server is given time to come round', () => {
   const { look, drain } = bench();
   const attempts = new Map([
-    ['uid-shop-a', { method: 'evict' as const, outcome: { kind: 'failed' as const, message: 'no route' }, at: at(1), tries: 9 }],
+    [
+      'uid-shop-a',
+      {
+        method: 'evict' as const,
+        outcome: { kind: 'failed' as const, message: 'no route' },
+        at: at(1),
+        tries: 9,
+      },
+    ],
   ]);
   const first = look([makePod('a')], 2, { attempts });
   assert.ok(first.requeueAt !== undefined);

@@ -1,4 +1,10 @@
-import { earliest, isBefore, joinLimited, secondsAfter, secondsBetween } from '@drydock/apimachinery';
+import {
+  earliest,
+  isBefore,
+  joinLimited,
+  secondsAfter,
+  secondsBetween,
+} from '@drydock/apimachinery';
 import type { PodCall } from '@drydock/core/drain';
 import { type Blocker, blockerId, type DrainBehavior, drainBehaviorOf } from '@drydock/core/drain';
 import type { Decision, NodeSnapshot } from '@drydock/core/maintenance';
@@ -16,7 +22,11 @@ export type DrainUpdate =
   | { readonly kind: 'evicting' | 'left' | 'skipped'; readonly pod: Pod }
   /** New blockers keep pods from leaving. */
   | { readonly kind: 'waits'; readonly text: string }
-  | { readonly kind: 'ended'; readonly errors: readonly string[]; readonly pending: readonly Pod[] };
+  | {
+      readonly kind: 'ended';
+      readonly errors: readonly string[];
+      readonly pending: readonly Pod[];
+    };
 
 /** Progress of a drain, for drawing. */
 export type Progress = {
@@ -33,45 +43,64 @@ const patienceSeconds = 30;
 
 const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
 const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
-const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled', 'MigrationQueued'];
+const quiet: readonly Blocker['cause'][] = [
+  'Terminating',
+  'EarlierWave',
+  'Throttled',
+  'MigrationQueued',
+];
 
 /**
  * Returns whether the engine did not request the eviction: then the blocker names the pod's
  * budgets; otherwise it has the server's message.
  */
-const isUnasked = ({ cause, budgets }: Blocker): boolean => cause === 'MultipleBudgets' && budgets !== undefined;
+function isUnasked({ cause, budgets }: Blocker): boolean {
+  return cause === 'MultipleBudgets' && budgets !== undefined;
+}
 
-const isFinal = (blocker: Blocker, now: Temporal.Instant): boolean =>
-  (neverMore.includes(blocker.cause) && !isUnasked(blocker)) ||
-  (maybeLater.includes(blocker.cause) && secondsBetween(blocker.since, now) >= patienceSeconds);
+function isFinal(blocker: Blocker, now: Temporal.Instant): boolean {
+  return (
+    (neverMore.includes(blocker.cause) && !isUnasked(blocker)) ||
+    (maybeLater.includes(blocker.cause) && secondsBetween(blocker.since, now) >= patienceSeconds)
+  );
+}
 
 /**
  * Returns whether to print a blocker: not for pods that are terminating, and not for final
  * refusals, which are printed at the end.
  */
-const isNews = (blocker: Blocker): boolean => !quiet.includes(blocker.cause) && (blocker.cause !== 'MultipleBudgets' || isUnasked(blocker));
+function isNews(blocker: Blocker): boolean {
+  return (
+    !quiet.includes(blocker.cause) && (blocker.cause !== 'MultipleBudgets' || isUnasked(blocker))
+  );
+}
 
-const podKey = ({ pod }: Blocker): string => (pod === undefined ? '' : `${pod.namespace}/${pod.name}`);
+function podKey({ pod }: Blocker): string {
+  return pod === undefined ? '' : `${pod.namespace}/${pod.name}`;
+}
 
 /**
  * Groups blockers with the same cause and the same culprit into one update, however many pods they
  * block.
  */
-const newsOf = (blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> => {
+function newsOf(blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> {
   const groups = new Map<string, Blocker[]>();
   for (const blocker of blockers.filter(isNews)) {
-    const key = blocker.budgets === undefined ? blockerId(blocker) : `${blocker.cause} ${blocker.budgets.join(' ')}`;
+    const key =
+      blocker.budgets === undefined
+        ? blockerId(blocker)
+        : `${blocker.cause} ${blocker.budgets.join(' ')}`;
     groups.set(key, [...(groups.get(key) ?? []), blocker]);
   }
   return groups;
-};
+}
 
-const newsText = (blockers: readonly Blocker[]): string => {
+function newsText(blockers: readonly Blocker[]): string {
   const [first] = blockers;
   if (first === undefined) return '';
   const help = first.remedy === undefined ? '' : `; help: ${first.remedy}`;
   return `${joinLimited(blockers.map(podKey), 5)}: ${first.message}${help}`;
-};
+}
 
 type Options = {
   readonly request: MaintenanceRequest;
@@ -119,7 +148,9 @@ export class NodeDrain {
       gone: this.#all - pods.length,
       all: this.#all,
       terminating: pods.filter(isTerminating).length,
-      waits: [...newsOf(this.#blockers)].map(([, [first]]) => first?.budgets?.join(', ') ?? first?.cause ?? '').join('; '),
+      waits: [...newsOf(this.#blockers)]
+        .map(([, [first]]) => first?.budgets?.join(', ') ?? first?.cause ?? '')
+        .join('; '),
     };
   }
 
@@ -130,9 +161,11 @@ export class NodeDrain {
     const snapshot = this.node === undefined ? observed : { ...observed, node: this.node };
     if (this.#ended) return decideDrainOnly({ ...snapshot, requests: [] }, now).decision;
     const { pods, ...withoutPods } = snapshot;
-    if (pods === undefined || !snapshot.podsConfirmed) return decideDrainOnly({ ...withoutPods, podsConfirmed: false }, now).decision;
+    if (pods === undefined || !snapshot.podsConfirmed)
+      return decideDrainOnly({ ...withoutPods, podsConfirmed: false }, now).decision;
     const judged = this.#judge(pods, snapshot, now);
-    if (this.#business === undefined && !this.#begin(judged, snapshot, now)) return this.decide(snapshot, now);
+    if (this.#business === undefined && !this.#begin(judged, snapshot, now))
+      return this.decide(snapshot, now);
     return this.#goOn(
       { ...snapshot, pods: pods.filter(({ uid }) => this.#business?.has(uid) === true) },
       judged.filter(({ pod }) => this.#business?.has(pod.uid) === true),
@@ -150,7 +183,9 @@ export class NodeDrain {
     now: Temporal.Instant,
   ): readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[] {
     const filterContext = filterContextOf(snapshot, now);
-    return pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, this.request.policy, filterContext) }));
+    return pods
+      .toSorted(byKey)
+      .map(pod => ({ pod, behavior: drainBehaviorOf(pod, this.request.policy, filterContext) }));
   }
 
   /** Starts the drain; a single refused pod stops it before the first eviction. */
@@ -166,12 +201,16 @@ export class NodeDrain {
     }
     const text = warning(judged);
     if (text !== undefined) this.#tell({ kind: 'warning', text });
-    for (const vmText of vmWarnings(outlookOf(judged, filterContextOf(snapshot, now), this.request.policy))) {
+    for (const vmText of vmWarnings(
+      outlookOf(judged, filterContextOf(snapshot, now), this.request.policy),
+    )) {
       this.#tell({ kind: 'warning', text: vmText });
     }
     this.#business = new Set(judged.map(({ pod }) => pod.uid));
     this.#began = now;
-    const leaving = judged.filter(({ behavior }) => behavior.behavior === 'evict').map(({ pod }) => pod);
+    const leaving = judged
+      .filter(({ behavior }) => behavior.behavior === 'evict')
+      .map(({ pod }) => pod);
     this.#present = new Map(leaving.map(pod => [pod.uid, pod]));
     this.#all = leaving.length;
     return true;
@@ -189,7 +228,8 @@ export class NodeDrain {
     for (const { pod } of calls) this.#tell({ kind: 'evicting', pod });
     this.#tellOfBlockers();
     const deadline = this.#deadline();
-    const errors = deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
+    const errors =
+      deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
     if (this.#present.size === 0) this.#end([], []);
     else if (errors !== undefined) this.#end(errors, [...this.#present.values()]);
     if (this.#ended) return decideDrainOnly({ ...snapshot, requests: [] }, now).decision;
@@ -206,7 +246,13 @@ export class NodeDrain {
     const keys = new Set(this.#blockers.filter(isUnasked).map(podKey));
     return [...this.#present.values()]
       .filter(({ key }) => keys.has(key))
-      .map(pod => ({ pod, wave: 0, method: 'evict', escalated: false, ...(gracePeriodSeconds >= 0 && { gracePeriodSeconds }) }));
+      .map(pod => ({
+        pod,
+        wave: 0,
+        method: 'evict',
+        escalated: false,
+        ...(gracePeriodSeconds >= 0 && { gracePeriodSeconds }),
+      }));
   }
 
   #tellOfPods(judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]): void {
@@ -231,24 +277,34 @@ export class NodeDrain {
 
   #deadline(): Temporal.Instant | undefined {
     const { timeoutSeconds } = this.#options;
-    return timeoutSeconds === undefined || this.#began === undefined ? undefined : secondsAfter(this.#began, timeoutSeconds);
+    return timeoutSeconds === undefined || this.#began === undefined
+      ? undefined
+      : secondsAfter(this.#began, timeoutSeconds);
   }
 
   #timeUp(): readonly string[] {
     const limit = `global timeout reached: ${goDuration(this.#options.timeoutSeconds ?? 0)}`;
-    return [...this.#present.values()].map(pod => (isTerminating(pod) ? waitError(pod) : evictionError(pod, limit)));
+    return [...this.#present.values()].map(pod =>
+      isTerminating(pod) ? waitError(pod) : evictionError(pod, limit),
+    );
   }
 
   /** Returns the errors when every remaining pod has a final error, so that waiting is useless. */
   #givenUp(now: Temporal.Instant): readonly string[] | undefined {
-    const final = new Map(this.#blockers.filter(blocker => isFinal(blocker, now)).map(blocker => [podKey(blocker), blocker.message]));
+    const final = new Map(
+      this.#blockers
+        .filter(blocker => isFinal(blocker, now))
+        .map(blocker => [podKey(blocker), blocker.message]),
+    );
     const left = [...this.#present.values()];
     if (!left.every(({ key }) => final.has(key))) return undefined;
     return left.map(pod => evictionError(pod, final.get(pod.key) ?? ''));
   }
 
   #patienceEnd(now: Temporal.Instant): Temporal.Instant | undefined {
-    const ends = this.#blockers.flatMap(({ cause, since }) => (maybeLater.includes(cause) ? [secondsAfter(since, patienceSeconds)] : []));
+    const ends = this.#blockers.flatMap(({ cause, since }) =>
+      maybeLater.includes(cause) ? [secondsAfter(since, patienceSeconds)] : [],
+    );
     return earliest(ends.filter(end => isBefore(now, end)));
   }
 

@@ -7,25 +7,32 @@ import type { Progress } from './node-drain.ts';
 const maxLines = 12;
 const barWidth = 24;
 
-const bar = (gone: number, all: number): string => {
+function bar(gone: number, all: number): string {
   const full = all === 0 ? 0 : Math.round((gone / all) * barWidth);
   return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`;
-};
+}
 
-const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth: number): string => {
-  const notes = [...(terminating > 0 ? [`${terminating} terminating`] : []), ...(waits === '' ? [] : [`waits for ${waits}`])];
+function lineOf({ nodeName, gone, all, terminating, waits }: Progress, nameWidth: number): string {
+  const notes = [
+    ...(terminating > 0 ? [`${terminating} terminating`] : []),
+    ...(waits === '' ? [] : [`waits for ${waits}`]),
+  ];
   return `${padTo(printable(nodeName), nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
-};
+}
 
 /** Returns the progress of all running drains: a line each, no wider than the terminal. */
-export const barsLines = (all: readonly Progress[], columns: number): readonly string[] => {
+export function barsLines(all: readonly Progress[], columns: number): readonly string[] {
   const open = all.filter(({ gone, all }) => all === 0 || gone < all);
-  const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, maxLines);
+  const shown = open
+    .toSorted((one, other) => other.all - other.gone - (one.all - one.gone))
+    .slice(0, maxLines);
   const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => displayWidth(printable(nodeName))));
-  const lines = shown.toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1)).map(one => lineOf(one, nameWidth));
+  const lines = shown
+    .toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1))
+    .map(one => lineOf(one, nameWidth));
   const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];
   return [...lines, ...more].map(line => cutTo(printable(line), Math.max(1, columns - 1)));
-};
+}
 
 /** A terminal: text is printed above and stays, the progress is redrawn below it. */
 type Screen = { readonly columns: number; readonly write: (text: string) => void };

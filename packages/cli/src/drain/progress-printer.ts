@@ -43,14 +43,21 @@ export class ProgressPrinter {
   /** Prints and remembers the errors of a node whose drain could not start. */
   failed(nodeName: string, ...errors: readonly string[]): void {
     this.#errors.set(nodeName, errors);
-    this.#output().note(`error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`);
+    this.#output().note(
+      `error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`,
+    );
   }
 
-  #ended(nodeName: string, { errors, pending }: Extract<DrainUpdate, { readonly kind: 'ended' }>): void {
+  #ended(
+    nodeName: string,
+    { errors, pending }: Extract<DrainUpdate, { readonly kind: 'ended' }>,
+  ): void {
     const { line, note } = this.#output();
     if (errors.length === 0) return line(resultLine(`node/${nodeName}`, 'drained', 'none'));
     if (pending.length > 0) {
-      note(`There are pending pods in node "${nodeName}" when an error occurred: ${aggregate(errors)}`);
+      note(
+        `There are pending pods in node "${nodeName}" when an error occurred: ${aggregate(errors)}`,
+      );
       for (const { name } of pending) note(`pod/${name}`);
     }
     this.failed(nodeName, ...errors);

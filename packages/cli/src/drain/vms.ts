@@ -4,12 +4,15 @@ import type { DrainPolicy } from '@drydock/core/request';
 import { type EvictionPreview, evictionPreview } from '@drydock/core/vm';
 
 /** Returns a preview of the VMs whose pods the drain evicts. */
-export const outlookOf = (
+export function outlookOf(
   judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
   { vmPods }: FilterContext,
   policy: DrainPolicy,
-): readonly EvictionPreview[] =>
-  evictionPreview(
-    judged.flatMap(({ pod, behavior }) => (behavior.behavior === 'ignore' ? [] : (vmPods.get(pod.uid) ?? []))),
+): readonly EvictionPreview[] {
+  return evictionPreview(
+    judged.flatMap(({ pod, behavior }) =>
+      behavior.behavior === 'ignore' ? [] : (vmPods.get(pod.uid) ?? []),
+    ),
     policy.virtualMachines,
   );
+}

@@ -26,11 +26,15 @@ const atOnce = 16;
 const maxNames = 3;
 
 /** Maps with limited concurrency, and keeps the order. */
-const mapSome = async <From, To>(all: readonly From[], work: (one: From) => Promise<To>): Promise<readonly To[]> => {
+async function mapSome<From, To>(
+  all: readonly From[],
+  work: (one: From) => Promise<To>,
+): Promise<readonly To[]> {
   const results: To[] = [];
-  for (let at = 0; at < all.length; at += atOnce) results.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
+  for (let at = 0; at < all.length; at += atOnce)
+    results.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
   return results;
-};
+}
 
 /** Runs each access review once; a text as result is the reason why none is available. */
 class Asking {
@@ -49,28 +53,40 @@ class Asking {
   }
 
   async #ask(resourceAttributes: AccessQuestion): Promise<boolean | string> {
-    const status = reviewed(await this.#api.call(reviewCall('SelfSubjectAccessReview', { resourceAttributes })));
+    const status = reviewed(
+      await this.#api.call(reviewCall('SelfSubjectAccessReview', { resourceAttributes })),
+    );
     return typeof status === 'string' ? status : status['allowed'] === true;
   }
 }
 
-const isRole = ({ kind }: Manifest): boolean => kind === 'ClusterRole' || kind === 'Role';
+function isRole({ kind }: Manifest): boolean {
+  return kind === 'ClusterRole' || kind === 'Role';
+}
 
 /** Returns the rights that a user needs to grant a role without `escalate`. */
-const heldBy = (role: Manifest): readonly AccessQuestion[] => {
+function heldBy(role: Manifest): readonly AccessQuestion[] {
   const { namespace } = role.metadata;
   return ((role['rules'] as readonly Rule[] | undefined) ?? [])
     .flatMap(rightsOf)
     .map(right => ({ ...right, ...(namespace !== undefined && { namespace }) }));
-};
+}
 
 /** Returns the rights for creating a missing object: one of these sets is sufficient. */
-const toMake = (manifest: Manifest, question: AccessQuestion, all: readonly Manifest[]): readonly (readonly AccessQuestion[])[] => {
+function toMake(
+  manifest: Manifest,
+  question: AccessQuestion,
+  all: readonly Manifest[],
+): readonly (readonly AccessQuestion[])[] {
   const rbac = 'rbac.authorization.k8s.io';
   if (isRole(manifest)) return [[{ ...question, verb: 'escalate' }], heldBy(manifest)];
-  const { roleRef } = manifest as { readonly roleRef?: { readonly kind: string; readonly name: string } };
+  const { roleRef } = manifest as {
+    readonly roleRef?: { readonly kind: string; readonly name: string };
+  };
   if (roleRef === undefined) return [[]];
-  const role = all.find(one => isRole(one) && one.kind === roleRef.kind && one.metadata.name === roleRef.name);
+  const role = all.find(
+    one => isRole(one) && one.kind === roleRef.kind && one.metadata.name === roleRef.name,
+  );
   const { namespace } = question;
   const bind = {
     verb: 'bind',
@@ -79,14 +95,19 @@ const toMake = (manifest: Manifest, question: AccessQuestion, all: readonly Mani
     name: roleRef.name,
     ...(namespace !== undefined && { namespace }),
   };
-  const held = role === undefined ? [] : heldBy(role).map(one => ({ ...one, ...(namespace !== undefined && { namespace }) }));
+  const held =
+    role === undefined
+      ? []
+      : heldBy(role).map(one => ({ ...one, ...(namespace !== undefined && { namespace }) }));
   return role === undefined ? [[bind]] : [[bind], held];
-};
+}
 
 type KindAccess = Pick<Manifest, 'apiVersion' | 'kind'> & { readonly verbs: readonly string[] };
 
 /** Returns the rights that the inventory of an installation needs. */
-export const accessToInventory = (): readonly KindAccess[] => inventoryKinds().map(one => ({ ...one, verbs: ['list'] }));
+export function accessToInventory(): readonly KindAccess[] {
+  return inventoryKinds().map(one => ({ ...one, verbs: ['list'] }));
+}
 
 /** Changes that are planned. */
 export type Undertaking = {
@@ -102,7 +123,10 @@ class AccessCheck {
   readonly #api: Api;
   readonly #locator: Locator;
   readonly #asking: Asking;
-  readonly #denied = new Map<string, { readonly verbs: Set<string>; readonly names: Set<string> }>();
+  readonly #denied = new Map<
+    string,
+    { readonly verbs: Set<string>; readonly names: Set<string> }
+  >();
   unknown: string | undefined;
 
   constructor(api: Api) {
@@ -112,7 +136,12 @@ class AccessCheck {
   }
 
   /** Returns a line for each kind and namespace with denied rights. */
-  async denied({ applied = [], deleted = [], kinds = [], besides = [] }: Undertaking): Promise<readonly string[]> {
+  async denied({
+    applied = [],
+    deleted = [],
+    kinds = [],
+    besides = [],
+  }: Undertaking): Promise<readonly string[]> {
     if (await this.#may({ verb: '*', group: '*', resource: '*' })) return [];
     await mapSome(kinds, one => this.#mayOfKind(one));
     await mapSome(applied, one => this.#mayApply(one, applied));
@@ -122,7 +151,9 @@ class AccessCheck {
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .map(([kind, { verbs, names }]) => {
         const right = `${[...verbs].toSorted().join(', ')} ${kind}`;
-        return names.size === 0 ? right : `${right}: ${joinLimited([...names].toSorted(), maxNames)}`;
+        return names.size === 0
+          ? right
+          : `${right}: ${joinLimited([...names].toSorted(), maxNames)}`;
       });
   }
 
@@ -142,13 +173,17 @@ class AccessCheck {
     const { verb, group, resource, namespace, name } = question;
     const kind = `${resource}${group === '' ? '' : `.${group}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
     const { verbs, names } = this.#denied.get(kind) ?? { verbs: new Set(), names: new Set() };
-    this.#denied.set(kind, { verbs: verbs.add(verb), names: name === undefined ? names : names.add(name) });
+    this.#denied.set(kind, {
+      verbs: verbs.add(verb),
+      names: name === undefined ? names : names.add(name),
+    });
   }
 
   async #mayOfKind({ apiVersion, kind, verbs }: KindAccess): Promise<void> {
     const located = await this.#locator.find({ apiVersion, kind, metadata: { name: '' } });
     if (located.kind === 'unknown') return;
-    for (const verb of verbs) await this.#require({ verb, group: located.group, resource: located.resource });
+    for (const verb of verbs)
+      await this.#require({ verb, group: located.group, resource: located.resource });
   }
 
   async #mayDo(manifest: Manifest, verb: string): Promise<void> {
@@ -160,7 +195,13 @@ class AccessCheck {
     const located = await this.#locator.find(manifest);
     if (located.kind === 'unknown') return undefined;
     const { namespace = 'default', name } = manifest.metadata;
-    return { verb, group: located.group, resource: located.resource, ...(located.isNamespaced && { namespace }), name };
+    return {
+      verb,
+      group: located.group,
+      resource: located.resource,
+      ...(located.isNamespaced && { namespace }),
+      name,
+    };
   }
 
   /**
@@ -187,11 +228,18 @@ class AccessCheck {
  * Throws an error that names all missing rights for the planned changes. An unknown result is
  * printed, and is no obstacle.
  */
-export const requireAccess = async (api: Api, undertaking: Undertaking, who: string): Promise<void> => {
+export async function requireAccess(
+  api: Api,
+  undertaking: Undertaking,
+  who: string,
+): Promise<void> {
   const check = new AccessCheck(api);
   const denied = await check.denied(undertaking);
-  if (check.unknown !== undefined) plainOutput.note(`drydock: nobody knows whether all of it is allowed: ${check.unknown}`);
+  if (check.unknown !== undefined)
+    plainOutput.note(`drydock: nobody knows whether all of it is allowed: ${check.unknown}`);
   if (denied.length === 0) return;
   for (const right of denied) plainOutput.note(`missing: ${right}`);
-  throw new Error(`these rights are missing, and nothing has been changed: ${who} needs the rights of cluster-admin`);
-};
+  throw new Error(
+    `these rights are missing, and nothing has been changed: ${who} needs the rights of cluster-admin`,
+  );
+}

@@ -3,5 +3,8 @@
  * them: `299 - "TEXT"`, comma-separated (RFC 7234 section 5.5; client-go: net.ParseWarningHeaders).
  * Ignores text of another shape.
  */
-export const apiWarnings = (header: string | undefined): readonly string[] =>
-  [...(header ?? '').matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
+export function apiWarnings(header: string | undefined): readonly string[] {
+  return [...(header ?? '').matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
+    text.replaceAll(/\\(.)/g, '$1'),
+  );
+}

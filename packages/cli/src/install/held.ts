@@ -1,7 +1,16 @@
 import { joinLimited } from '@drydock/apimachinery';
-import { machineMaintenanceApi, machineMaintenanceFinalizer, machineMaintenancesPath } from '@drydock/core/machine';
+import {
+  machineMaintenanceApi,
+  machineMaintenanceFinalizer,
+  machineMaintenancesPath,
+} from '@drydock/core/machine';
 import { beforeAnnotation } from '@drydock/core/node';
-import { hasFinalizer, type KindAdapter, type MaintenanceRequest, removal } from '@drydock/core/request';
+import {
+  hasFinalizer,
+  type KindAdapter,
+  type MaintenanceRequest,
+  removal,
+} from '@drydock/core/request';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import type { Clock } from '@drydock/utils';
@@ -12,7 +21,12 @@ import { requestsOf, titleOf } from '../shared/requests.ts';
 
 /** A MachineMaintenance whose finalizer only an operator removes. */
 type StoredMachine = {
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly uid: string; readonly finalizers?: readonly string[] };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly finalizers?: readonly string[];
+  };
 };
 
 /** Nodes and machines that an operator must release before it is removed. */
@@ -23,52 +37,79 @@ export type Held = {
   readonly lines: readonly string[];
 };
 
-type StoredNode = { readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> } };
+type StoredNode = {
+  readonly metadata: {
+    readonly name: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+};
 
 /**
  * Returns all maintenances, and the held nodes and machines: by the record on the node, or by
  * Drydock's finalizer.
  */
-export const heldOf = async (api: Api, adapters: readonly KindAdapter[]): Promise<Held> => {
+export async function heldOf(api: Api, adapters: readonly KindAdapter[]): Promise<Held> {
   const requests = await requestsOf(api, adapters);
   const nodes = (await listAll(api, '/api/v1/nodes')) as readonly StoredNode[];
   const recorded = nodes
     .filter(({ metadata }) => metadata.annotations?.[beforeAnnotation] !== undefined)
     .map(({ metadata }) => metadata.name);
-  const names = [...new Set([...recorded, ...requests.filter(hasFinalizer).map(({ nodeName }) => nodeName)])].toSorted();
+  const names = [
+    ...new Set([...recorded, ...requests.filter(hasFinalizer).map(({ nodeName }) => nodeName)]),
+  ].toSorted();
   const lines = names.map(name => {
     const titles = requests.filter(({ nodeName }) => nodeName === name).map(titleOf);
     return `node/${name} held by ${titles.length === 0 ? 'a maintenance that is gone' : joinLimited(titles)}`;
   });
-  const machines = ((await listAll(api, machineMaintenancesPath, {}, 'empty')) as readonly StoredMachine[]).filter(
-    ({ metadata }) => metadata.finalizers?.includes(machineMaintenanceFinalizer) === true,
-  );
+  const machines = (
+    (await listAll(api, machineMaintenancesPath, {}, 'empty')) as readonly StoredMachine[]
+  ).filter(({ metadata }) => metadata.finalizers?.includes(machineMaintenanceFinalizer) === true);
   const ofMachines = machines.map(
-    ({ metadata }) => `MachineMaintenance ${metadata.namespace}/${metadata.name}, which the operator has to let go`,
+    ({ metadata }) =>
+      `MachineMaintenance ${metadata.namespace}/${metadata.name}, which the operator has to let go`,
   );
   return { requests, machines, lines: [...lines, ...ofMachines] };
+}
+
+type Waiting = {
+  readonly api: Api;
+  readonly adapters: readonly KindAdapter[];
+  readonly clock: Clock;
+  readonly timeoutSeconds: number;
 };
 
-type Waiting = { readonly api: Api; readonly adapters: readonly KindAdapter[]; readonly clock: Clock; readonly timeoutSeconds: number };
-
-const deleteMachine = async (api: Api, { namespace, name, uid }: StoredMachine['metadata']): Promise<void> => {
+async function deleteMachine(
+  api: Api,
+  { namespace, name, uid }: StoredMachine['metadata'],
+): Promise<void> {
   const path = `/apis/${machineMaintenanceApi}/namespaces/${namespace}/machinemaintenances/${name}`;
-  const answer = await api.call({ method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } } });
+  const answer = await api.call({
+    method: 'DELETE',
+    path,
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+  });
   if (![200, 202, 404].includes(answer.status)) throw refusedError(answer);
-  plainOutput.line(`machinemaintenance.${machineMaintenanceApi.split('/')[0] ?? ''}/${name} deleted`);
-};
+  plainOutput.line(
+    `machinemaintenance.${machineMaintenanceApi.split('/')[0] ?? ''}/${name} deleted`,
+  );
+}
 
 /**
  * Deletes all maintenances and waits until the operator has released every node. Throws when the
  * timeout passes before.
  */
-export const releaseAll = async ({ api, adapters, clock, timeoutSeconds }: Waiting, { requests, machines }: Held): Promise<void> => {
+export async function releaseAll(
+  { api, adapters, clock, timeoutSeconds }: Waiting,
+  { requests, machines }: Held,
+): Promise<void> {
   // MachineMaintenances first, because they create maintenances.
   for (const { metadata } of machines) await deleteMachine(api, metadata);
   for (const request of requests) {
     const answer = await api.call(removal(request));
     if (![200, 202, 404].includes(answer.status)) throw refusedError(answer);
-    plainOutput.line(`${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);
+    plainOutput.line(
+      `${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`,
+    );
   }
   const end = clock.now().add({ seconds: timeoutSeconds });
   let said = '';
@@ -84,4 +125,4 @@ export const releaseAll = async ({ api, adapters, clock, timeoutSeconds }: Waiti
     said = text;
     await clock.sleep(500);
   }
-};
+}

@@ -13,18 +13,31 @@ export type Applied =
   | { readonly result: 'left alone'; readonly why: string }
   | { readonly result: 'failed'; readonly why: string };
 
-type Options = { readonly api: Api; readonly clock: Clock; readonly forceConflicts: boolean; readonly dryRun: boolean };
+type Options = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly forceConflicts: boolean;
+  readonly dryRun: boolean;
+};
 
 type Status = {
   readonly message?: string;
-  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[] };
+  readonly details?: {
+    readonly causes?: readonly {
+      readonly reason?: string;
+      readonly message?: string;
+      readonly field?: string;
+    }[];
+  };
 };
 
 /** A stored object, with the fields that matter here. */
 type Stored = {
   readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly scope?: string };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 };
 
 const fieldManager = 'drydock';
@@ -32,16 +45,19 @@ const fieldManager = 'drydock';
 /** Seconds until a new kind must be served. */
 const patience = 30;
 
-const conflictText = ({ details }: Status): string => {
+function conflictText({ details }: Status): string {
   const causes = (details?.causes ?? []).filter(({ reason }) => reason === 'FieldManagerConflict');
   const texts = causes.map(({ field = '', message = '' }) => `${field} (${message})`);
   return `others have set ${texts.join(', ')}; --force-conflicts takes these fields over`;
-};
+}
 
-const missingNamespace = (answer: ApiResponse): string | undefined =>
-  answer.status === 404 ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(answer))?.[1] : undefined;
+function missingNamespace(answer: ApiResponse): string | undefined {
+  return answer.status === 404
+    ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(answer))?.[1]
+    : undefined;
+}
 
-const refusalOf = (answer: ApiResponse): string => {
+function refusalOf(answer: ApiResponse): string {
   const { status, body } = answer;
   const said: Status = typeof body === 'object' && body !== null ? body : {};
   if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
@@ -52,30 +68,35 @@ const refusalOf = (answer: ApiResponse): string => {
     return `namespace ${namespace} is being deleted: kubectl wait --for=delete namespace/${namespace}, then do this again`;
   }
   const missing = missingNamespace(answer);
-  return missing === undefined ? message : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
-};
+  return missing === undefined
+    ? message
+    : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
+}
 
 /**
  * Returns why a CRD cannot be applied: its scope is immutable, because existing objects would lose
  * their place.
  */
-const scopeHere = (manifest: Manifest, before: Stored | undefined): string | undefined => {
+function scopeHere(manifest: Manifest, before: Stored | undefined): string | undefined {
   const here = before?.spec?.scope;
   if (manifest.kind !== 'CustomResourceDefinition' || here === undefined) return undefined;
   const { scope } = manifest['spec'] as { readonly scope: string };
-  return here === scope ? undefined : `it is ${here} in this cluster and cannot become ${scope}; it is served as it is`;
-};
+  return here === scope
+    ? undefined
+    : `it is ${here} in this cluster and cannot become ${scope}; it is served as it is`;
+}
 
 const enforced = 'pod-security.kubernetes.io/enforce';
 
 /**
  * Returns why a namespace of another owner is left alone: its owner decides which pods it admits.
  */
-const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied | undefined => {
+function namespaceHere(manifest: Manifest, before: Stored | undefined): Applied | undefined {
   const here = before?.metadata;
   if (manifest.kind !== 'Namespace' || here === undefined) return undefined;
   const { name, labels = {} } = manifest.metadata;
-  if (Object.entries(labels).every(([key, value]) => here.labels?.[key] === value)) return { result: 'unchanged' };
+  if (Object.entries(labels).every(([key, value]) => here.labels?.[key] === value))
+    return { result: 'unchanged' };
   if (here.labels?.[installationLabel] === labels[installationLabel]) return undefined;
   const level = here.labels?.[enforced];
   const help =
@@ -83,20 +104,24 @@ const namespaceHere = (manifest: Manifest, before: Stored | undefined): Applied 
       ? `, but it refuses the pods that belong here (${enforced}=${level}): kubectl label namespace ${name} --overwrite ${enforced}=privileged`
       : '';
   return { result: 'left alone', why: `it was there before, and keeps its labels${help}` };
-};
+}
 
 /**
  * Returns whether two versions of an object are the same except for the fields that the API server
  * sets on every write, even on one without changes.
  */
-const isSame = (before: unknown, after: unknown): boolean => {
+function isSame(before: unknown, after: unknown): boolean {
   if (!isObject(before) || !isObject(after)) return false;
   const [one, other] = [before, after].map(({ metadata, ...rest }): JsonObject => {
-    const { managedFields: _noted, resourceVersion: _changed, ...own } = isObject(metadata) ? metadata : {};
+    const {
+      managedFields: _noted,
+      resourceVersion: _changed,
+      ...own
+    } = isObject(metadata) ? metadata : {};
     return { ...rest, metadata: own };
   });
   return sameJson(one, other);
-};
+}
 
 /** Applies objects to a cluster by server-side apply, one after the other. */
 export class Applier {
@@ -126,15 +151,24 @@ export class Applier {
     const answer = await this.#options.api.call({
       method: 'PATCH',
       path: located.path,
-      query: { fieldManager, force: this.#options.forceConflicts, dryRun: this.#options.dryRun ? 'All' : undefined },
+      query: {
+        fieldManager,
+        force: this.#options.forceConflicts,
+        dryRun: this.#options.dryRun ? 'All' : undefined,
+      },
       contentType: 'application/apply-patch+yaml',
       body: manifest,
     });
     // In a dry run, the object's namespace may not exist yet.
-    if (this.#options.dryRun && missingNamespace(answer) !== undefined) return { result: 'applied' };
-    if (answer.status !== 200 && answer.status !== 201) return { result: 'failed', why: refusalOf(answer) };
+    if (this.#options.dryRun && missingNamespace(answer) !== undefined)
+      return { result: 'applied' };
+    if (answer.status !== 200 && answer.status !== 201)
+      return { result: 'failed', why: refusalOf(answer) };
     const warnings = apiWarnings(answer.headers['warning']);
-    return { result: isSame(before, answer.body) ? 'unchanged' : 'applied', ...(warnings.length > 0 && { warnings }) };
+    return {
+      result: isSame(before, answer.body) ? 'unchanged' : 'applied',
+      ...(warnings.length > 0 && { warnings }),
+    };
   }
 
   /** Waits until a new kind is served; before that, none of its objects can be created. */
@@ -147,7 +181,8 @@ export class Applier {
     while (Temporal.Instant.compare(clock.now(), end) < 0) {
       const stored = await this.#read(located);
       const conditions = stored?.status?.conditions ?? [];
-      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return { result: 'applied' };
+      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True'))
+        return { result: 'applied' };
       await clock.sleep(100);
     }
     return { result: 'failed', why: `it is not served after ${patience} s` };

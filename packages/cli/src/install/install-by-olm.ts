@@ -16,21 +16,42 @@ export type Binding = Manifest & {
 };
 
 /** Returns whether the manifests include such a binding of this role. */
-export const isBoundBy = (all: readonly Manifest[], role: Manifest, isMeant: (binding: Binding) => boolean): boolean =>
-  all.some(one => {
+export function isBoundBy(
+  all: readonly Manifest[],
+  role: Manifest,
+  isMeant: (binding: Binding) => boolean,
+): boolean {
+  return all.some(one => {
     if (!('roleRef' in one)) return false;
     const binding = one as Binding;
-    return binding.roleRef.kind === role.kind && binding.roleRef.name === role.metadata.name && isMeant(binding);
+    return (
+      binding.roleRef.kind === role.kind &&
+      binding.roleRef.name === role.metadata.name &&
+      isMeant(binding)
+    );
   });
+}
 
-const isWebhook = ({ kind, metadata }: Manifest): boolean =>
-  kind === 'ValidatingWebhookConfiguration' || (kind === 'Service' && metadata.name === 'drydock-webhook');
+function isWebhook({ kind, metadata }: Manifest): boolean {
+  return (
+    kind === 'ValidatingWebhookConfiguration' ||
+    (kind === 'Service' && metadata.name === 'drydock-webhook')
+  );
+}
 
 /** Returns whether OLM creates this manifest from the CSV. */
-export const isMadeByOlm = (all: readonly Manifest[], one: Manifest, generation: OlmVersion, namespace = defaultNamespace): boolean => {
+export function isMadeByOlm(
+  all: readonly Manifest[],
+  one: Manifest,
+  generation: OlmVersion,
+  namespace = defaultNamespace,
+): boolean {
   const { kind, metadata } = one;
   if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;
-  if (kind === 'ClusterRole') return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');
+  if (kind === 'ClusterRole')
+    return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');
   if (generation === 'olm-1') return false;
-  return isWebhook(one) || (['Role', 'RoleBinding'].includes(kind) && metadata.namespace === namespace);
-};
+  return (
+    isWebhook(one) || (['Role', 'RoleBinding'].includes(kind) && metadata.namespace === namespace)
+  );
+}

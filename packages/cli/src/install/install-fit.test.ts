@@ -6,7 +6,11 @@ import { adaptToServerVersion } from './install-fit.ts';
 import { manifests } from './install-manifests.ts';
 import { defaultNamespace } from './install-parts.ts';
 
-const all = manifests({ parts: new Set(['crds', 'rbac']), groups: [], namespace: defaultNamespace });
+const all = manifests({
+  parts: new Set(['crds', 'rbac']),
+  groups: [],
+  namespace: defaultNamespace,
+});
 
 test('for 1.30 the definitions lack their selectable fields, nothing else does, and it is said once', () => {
   assert.match(JSON.stringify(all), /selectableFields/);
@@ -16,8 +20,12 @@ test('for 1.30 the definitions lack their selectable fields, nothing else does, 
     old.leftOut.join('\n'),
     /^left out, because Kubernetes 1\.30 lacks field selectors of custom resources \(since 1\.31\): kubectl get .* is refused$/,
   );
-  const differing = old.all.filter((one, index) => JSON.stringify(one) !== JSON.stringify(all[index]));
-  assert.ok(differing.length > 0 && differing.every(({ kind }) => kind === 'CustomResourceDefinition'));
+  const differing = old.all.filter(
+    (one, index) => JSON.stringify(one) !== JSON.stringify(all[index]),
+  );
+  assert.ok(
+    differing.length > 0 && differing.every(({ kind }) => kind === 'CustomResourceDefinition'),
+  );
 });
 
 test('for a release that lacks nothing they are what they are', () => {
@@ -25,7 +33,9 @@ test('for a release that lacks nothing they are what they are', () => {
 });
 
 const main = join(import.meta.dirname, '..', 'main.mjs');
-const install = (...args: readonly string[]) => spawnSync(process.execPath, [main, 'install', ...args], { encoding: 'utf8' });
+function install(...args: readonly string[]) {
+  return spawnSync(process.execPath, [main, 'install', ...args], { encoding: 'utf8' });
+}
 
 test('--kube-version prints for a release; it takes nothing else, and not with --apply', () => {
   assert.match(install().stdout, /selectableFields/);

@@ -8,10 +8,19 @@ import { type InstallOptions, manifests } from './install-manifests.ts';
 import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
 import { installationOf } from './ownership.ts';
 
-const defaults: InstallOptions = { parts: new Set(defaultParts), groups: [], namespace: defaultNamespace };
-const everything: InstallOptions = { ...defaults, parts: new Set([...defaultParts, ...extraParts]) };
+const defaults: InstallOptions = {
+  parts: new Set(defaultParts),
+  groups: [],
+  namespace: defaultNamespace,
+};
+const everything: InstallOptions = {
+  ...defaults,
+  parts: new Set([...defaultParts, ...extraParts]),
+};
 
-const namesOf = (all: readonly Manifest[]): readonly string[] => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+function namesOf(all: readonly Manifest[]): readonly string[] {
+  return all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+}
 
 type Pod = {
   readonly containers: readonly {
@@ -19,21 +28,24 @@ type Pod = {
     readonly args: readonly string[];
     readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
   }[];
-  readonly volumes: readonly { readonly name: string; readonly secret?: { readonly secretName: string } }[];
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly secret?: { readonly secretName: string };
+  }[];
 };
 type Deployment = { readonly replicas: number; readonly template: { readonly spec: Pod } };
 
-const deploymentIn = (all: readonly Manifest[]): Deployment => {
+function deploymentIn(all: readonly Manifest[]): Deployment {
   const found = all.find(({ kind }) => kind === 'Deployment');
   assert.ok(found, 'there is a Deployment');
   return found['spec'] as Deployment;
-};
+}
 
-const containerIn = (all: readonly Manifest[]): Pod['containers'][number] => {
+function containerIn(all: readonly Manifest[]): Pod['containers'][number] {
   const [container] = deploymentIn(all).template.spec.containers;
   assert.ok(container, 'with a container');
   return container;
-};
+}
 
 test('namespaces and kinds come first, the webhook last', () => {
   const kinds = manifests(defaults).map(({ kind }) => kind);
@@ -47,23 +59,33 @@ test('namespaces and kinds come first, the webhook last', () => {
 });
 
 test('two objects never have the same name, whatever is installed', () => {
-  const names = manifests({ ...everything, groups: ['nodemaintenance.kubevirt.io', 'kubevirt.io'] }).map(
-    ({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
+  const names = manifests({
+    ...everything,
+    groups: ['nodemaintenance.kubevirt.io', 'kubevirt.io'],
+  }).map(
+    ({ apiVersion, kind, metadata }) =>
+      `${apiVersion} ${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
   );
   assert.deepEqual(new Set(names).size, names.length);
 });
 
 test("a namespace that is there for its leases can be the operator's own, with all that its own needs", () => {
-  const spaces = manifests({ ...defaults, namespace: 'node-maintenance' }).filter(({ kind }) => kind === 'Namespace');
+  const spaces = manifests({ ...defaults, namespace: 'node-maintenance' }).filter(
+    ({ kind }) => kind === 'Namespace',
+  );
   const own = spaces.filter(({ metadata }) => metadata.name === 'node-maintenance');
   assert.equal(own.length, 1);
   assert.match(JSON.stringify(own), /pod-security\.kubernetes\.io\/enforce":"restricted/);
 });
 
 test('another namespace is another one everywhere', () => {
-  const all = manifests({ ...everything, namespace: 'elsewhere' }).filter(({ kind }) => kind !== 'CustomResourceDefinition');
+  const all = manifests({ ...everything, namespace: 'elsewhere' }).filter(
+    ({ kind }) => kind !== 'CustomResourceDefinition',
+  );
   assert.doesNotMatch(JSON.stringify(all), /drydock-system/);
-  const homes = all.map(({ metadata }) => metadata.namespace).filter(namespace => namespace !== undefined);
+  const homes = all
+    .map(({ metadata }) => metadata.namespace)
+    .filter(namespace => namespace !== undefined);
   assert.deepEqual([...new Set(homes)].sort(), [
     'drydock-agent',
     'drydock-plans',
@@ -78,9 +100,13 @@ test('another namespace is another one everywhere', () => {
 test('each object says whose it is, of which version and part; what others use as well is left without labels', () => {
   const shared = ['Namespace medik8s-leases', 'Namespace node-maintenance'];
   for (const part of [...defaultParts, ...extraParts]) {
-    const parts = new Set(part === 'cert-manager' ? (['operator', 'webhook', part] as const) : [part]);
+    const parts = new Set(
+      part === 'cert-manager' ? (['operator', 'webhook', part] as const) : [part],
+    );
     const all = manifests({ parts, groups: ['kubevirt.io'], namespace: 'elsewhere' });
-    for (const manifest of part === 'cert-manager' ? all.filter(({ apiVersion }) => apiVersion.startsWith(part)) : all) {
+    for (const manifest of part === 'cert-manager'
+      ? all.filter(({ apiVersion }) => apiVersion.startsWith(part))
+      : all) {
       const name = `${manifest.kind} ${manifest.metadata.name}`;
       const { labels } = manifest.metadata;
       const isKind = manifest.kind === 'CustomResourceDefinition';
@@ -90,7 +116,11 @@ test('each object says whose it is, of which version and part; what others use a
       }
       assert.equal(labels?.['app.kubernetes.io/part-of'], 'drydock', name);
       assert.equal(labels['app.kubernetes.io/version'], version(), name);
-      assert.equal(labels['app.kubernetes.io/name'], part === 'agent' ? 'drydock-agent' : 'drydock', name);
+      assert.equal(
+        labels['app.kubernetes.io/name'],
+        part === 'agent' ? 'drydock-agent' : 'drydock',
+        name,
+      );
       assert.equal(labels['drydock.dev/part'], part, name);
       assert.equal(installationOf(manifest), isKind ? undefined : 'elsewhere', name);
     }
@@ -112,12 +142,16 @@ test('image and replicas are as wished, and of this version when nothing is said
 
 test('no pod asks for a uid: the image names one, and where namespaces have uids of their own another is refused', () => {
   const parts = new Set([...defaultParts, ...extraParts]);
-  const workloads = manifests({ parts, groups: [], namespace: defaultNamespace }).filter(({ kind }) =>
-    ['Deployment', 'DaemonSet'].includes(kind),
+  const workloads = manifests({ parts, groups: [], namespace: defaultNamespace }).filter(
+    ({ kind }) => ['Deployment', 'DaemonSet'].includes(kind),
   );
   assert.equal(workloads.length, 2);
   for (const workload of workloads) {
-    assert.doesNotMatch(JSON.stringify(workload), /"(runAsUser|runAsGroup|fsGroup|supplementalGroups)"/, workload.metadata.name);
+    assert.doesNotMatch(
+      JSON.stringify(workload),
+      /"(runAsUser|runAsGroup|fsGroup|supplementalGroups)"/,
+      workload.metadata.name,
+    );
     assert.match(JSON.stringify(workload), /"runAsNonRoot":true/);
   }
 });
@@ -148,10 +182,16 @@ test('with cert-manager its certificate is mounted where the operator is told to
     (certificate['spec'] as { readonly secretName: string }).secretName,
   );
   const webhook = all.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
-  assert.deepEqual((webhook?.metadata as { readonly annotations?: object } | undefined)?.annotations, {
-    'cert-manager.io/inject-ca-from': `${defaultNamespace}/${certificate.metadata.name}`,
-  });
-  assert.throws(() => manifests({ ...defaults, parts: new Set(['operator', 'cert-manager']) }), UsageError);
+  assert.deepEqual(
+    (webhook?.metadata as { readonly annotations?: object } | undefined)?.annotations,
+    {
+      'cert-manager.io/inject-ca-from': `${defaultNamespace}/${certificate.metadata.name}`,
+    },
+  );
+  assert.throws(
+    () => manifests({ ...defaults, parts: new Set(['operator', 'cert-manager']) }),
+    UsageError,
+  );
 });
 
 test('sources of metrics and alerts are read from where their Secret is mounted, which need not exist', () => {
@@ -159,17 +199,27 @@ test('sources of metrics and alerts are read from where their Secret is mounted,
     const all = manifests(options);
     const { args, volumeMounts } = containerIn(all);
     const mount = volumeMounts.find(({ name }) => name === 'monitoring');
-    assert.ok(args.includes(`--monitoring-config=${mount?.mountPath ?? ''}/sources.yaml`), args.join(' '));
-    const volume = deploymentIn(all).template.spec.volumes.find(({ name }) => name === 'monitoring');
+    assert.ok(
+      args.includes(`--monitoring-config=${mount?.mountPath ?? ''}/sources.yaml`),
+      args.join(' '),
+    );
+    const volume = deploymentIn(all).template.spec.volumes.find(
+      ({ name }) => name === 'monitoring',
+    );
     assert.deepEqual(volume?.secret, { secretName: 'drydock-monitoring', optional: true });
     const told = volumeMounts.find(({ name }) => name === 'notifications');
-    assert.ok(args.includes(`--notification-config=${told?.mountPath ?? ''}/receivers.yaml`), args.join(' '));
+    assert.ok(
+      args.includes(`--notification-config=${told?.mountPath ?? ''}/receivers.yaml`),
+      args.join(' '),
+    );
   }
 });
 
 test('older kinds are installed by their group, and a group that is none is named', () => {
   const crds = (groups: readonly string[]): readonly string[] =>
-    manifests({ ...defaults, parts: new Set(['crds']), groups }).map(({ metadata }) => metadata.name);
+    manifests({ ...defaults, parts: new Set(['crds']), groups }).map(
+      ({ metadata }) => metadata.name,
+    );
   assert.deepEqual(crds([]), [
     'machineeventsources.drydock.dev',
     'machinemaintenances.machinemaintenance.managed.openshift.io',
@@ -182,7 +232,10 @@ test('older kinds are installed by their group, and a group that is none is name
     'nodenotices.drydock.dev',
   ]);
   assert.ok(crds(['kubevirt.io']).includes('nodemaintenances.kubevirt.io'));
-  assert.throws(() => crds(['example.test']), /unknown group "example.test"; available: drydock.dev, machinemaintenance/);
+  assert.throws(
+    () => crds(['example.test']),
+    /unknown group "example.test"; available: drydock.dev, machinemaintenance/,
+  );
 });
 
 type Rule = {
@@ -192,16 +245,19 @@ type Rule = {
   readonly verbs: readonly string[];
 };
 
-const rulesOf = (kind: 'ClusterRole' | 'Role', mine: (name: string) => boolean): readonly Rule[] =>
-  manifests(everything)
+function rulesOf(kind: 'ClusterRole' | 'Role', mine: (name: string) => boolean): readonly Rule[] {
+  return manifests(everything)
     .filter(manifest => manifest.kind === kind && mine(manifest.metadata.name))
     .flatMap(manifest => manifest['rules'] as readonly Rule[]);
+}
 
 test('no role grants everything of anything, or the right to grant rights', () => {
   for (const rule of [...rulesOf('ClusterRole', () => true), ...rulesOf('Role', () => true)]) {
     const words = [...rule.verbs, ...(rule.resources ?? []), ...(rule.apiGroups ?? [])];
     assert.deepEqual(
-      words.filter(word => ['*', 'escalate', 'bind', 'impersonate', 'approve', 'sign'].includes(word)),
+      words.filter(word =>
+        ['*', 'escalate', 'bind', 'impersonate', 'approve', 'sign'].includes(word),
+      ),
       [],
       JSON.stringify(rule),
     );
@@ -209,14 +265,23 @@ test('no role grants everything of anything, or the right to grant rights', () =
 });
 
 test('what the operator may change in the whole cluster is exactly this', () => {
-  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-announcements', 'drydock-machines', 'drydock-virtual-machines'];
+  const operator = [
+    'drydock-operator',
+    'drydock-pod-deletion',
+    'drydock-announcements',
+    'drydock-machines',
+    'drydock-virtual-machines',
+  ];
   const changes = rulesOf('ClusterRole', name => operator.includes(name)).flatMap(
     ({ apiGroups = [], resources = [], resourceNames, verbs }) =>
       verbs
         .filter(verb => !['get', 'list', 'watch'].includes(verb))
         .flatMap(verb =>
           apiGroups.flatMap(group =>
-            resources.map(one => `${verb} ${one}${group === '' ? '' : `.${group}`}${resourceNames ? ` ${resourceNames.join()}` : ''}`),
+            resources.map(
+              one =>
+                `${verb} ${one}${group === '' ? '' : `.${group}`}${resourceNames ? ` ${resourceNames.join()}` : ''}`,
+            ),
           ),
         ),
   );
@@ -267,7 +332,11 @@ test('what the operator may change in the whole cluster is exactly this', () => 
 
 test('what the part for plans adds is exactly this: pods in a namespace of their own, and nothing of the rest of the cluster', () => {
   const said = (rules: readonly Rule[]): readonly string[] =>
-    rules.flatMap(({ resources = [], verbs }) => resources.flatMap(resource => verbs.map(verb => `${verb} ${resource}`))).toSorted();
+    rules
+      .flatMap(({ resources = [], verbs }) =>
+        resources.flatMap(resource => verbs.map(verb => `${verb} ${resource}`)),
+      )
+      .toSorted();
   assert.deepEqual(said(rulesOf('ClusterRole', name => name === 'drydock-plans')), [
     'be-part maintenances',
     'create maintenanceplanrecords',
@@ -292,9 +361,15 @@ test('what the part for plans adds is exactly this: pods in a namespace of their
     'list pods',
     'watch pods',
   ]);
-  const [role] = manifests(everything).filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'drydock-plans');
+  const [role] = manifests(everything).filter(
+    ({ kind, metadata }) => kind === 'Role' && metadata.name === 'drydock-plans',
+  );
   assert.equal(role?.metadata.namespace, 'drydock-plans');
-  assert.doesNotMatch(namesOf(manifests(defaults)).join('\n'), /drydock-plans/, 'it is installed when asked for');
+  assert.doesNotMatch(
+    namesOf(manifests(defaults)).join('\n'),
+    /drydock-plans/,
+    'it is installed when asked for',
+  );
 });
 
 test('whoever rehearses plans reads what a rehearsal is made of, and no more', () => {
@@ -303,14 +378,21 @@ test('whoever rehearses plans reads what a rehearsal is made of, and no more', (
   const granted = rules.flatMap(({ apiGroups = [], resources = [] }) =>
     apiGroups.flatMap(group => resources.map(plural => `${plural}.${group}`)),
   );
-  const copied = copiedKinds.map(({ apiVersion, plural }) => `${plural}.${apiVersion.includes('/') ? apiVersion.split('/')[0] : ''}`);
+  const copied = copiedKinds.map(
+    ({ apiVersion, plural }) =>
+      `${plural}.${apiVersion.includes('/') ? apiVersion.split('/')[0] : ''}`,
+  );
   assert.deepEqual(granted.toSorted(), copied.toSorted());
 });
 
 test('secrets and leases are out of reach but in the namespaces that are for them', () => {
-  const global = rulesOf('ClusterRole', name => name !== 'drydock-node-leases').flatMap(({ resources = [] }) => resources);
+  const global = rulesOf('ClusterRole', name => name !== 'drydock-node-leases').flatMap(
+    ({ resources = [] }) => resources,
+  );
   assert.deepEqual(
-    global.filter(resource => ['secrets', 'configmaps', 'leases', 'serviceaccounts'].includes(resource)),
+    global.filter(resource =>
+      ['secrets', 'configmaps', 'leases', 'serviceaccounts'].includes(resource),
+    ),
     [],
   );
   const bound = manifests(everything)
@@ -326,7 +408,9 @@ test('secrets and leases are out of reach but in the namespaces that are for the
     'drydock-rehearsal',
     'drydock-virtual-machines',
   ]);
-  const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));
+  const reads = rulesOf('Role', () => true).filter(({ resources = [] }) =>
+    resources.includes('secrets'),
+  );
   for (const { verbs, resourceNames } of reads)
     assert.ok(resourceNames?.length === 1 || verbs.join() === 'create', 'one secret, by its name');
 });

@@ -1,5 +1,12 @@
 /** Parts that are installed unless excluded. */
-export const defaultParts = ['crds', 'rbac', 'shared-namespaces', 'operator', 'webhook', 'admission-policies'] as const;
+export const defaultParts = [
+  'crds',
+  'rbac',
+  'shared-namespaces',
+  'operator',
+  'webhook',
+  'admission-policies',
+] as const;
 
 /** Parts that are installed on request. */
 export const extraParts = [
@@ -18,7 +25,9 @@ export type Part = (typeof defaultParts)[number] | (typeof extraParts)[number];
 
 const all: readonly Part[] = [...defaultParts, ...extraParts];
 
-export const isPart = (text: string | undefined): text is Part => (all as readonly (string | undefined)[]).includes(text);
+export function isPart(text: string | undefined): text is Part {
+  return (all as readonly (string | undefined)[]).includes(text);
+}
 
 /**
  * Parts that `--apply` adds where the cluster serves one of these kinds, as API group and resource:
@@ -35,7 +44,10 @@ export const partsByKinds: readonly {
       { group: 'cluster.x-k8s.io', resource: 'machines' },
     ],
   },
-  { part: 'virtual-machines', serves: [{ group: 'kubevirt.io', resource: 'virtualmachineinstances' }] },
+  {
+    part: 'virtual-machines',
+    serves: [{ group: 'kubevirt.io', resource: 'virtualmachineinstances' }],
+  },
 ];
 
 /** Namespace in the manifest files. */

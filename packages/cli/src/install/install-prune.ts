@@ -11,7 +11,10 @@ import { Remover } from './remover.ts';
  * Returns the objects of the installation that are not among the applied ones. Objects of no part
  * were applied by the user's choice, and stay.
  */
-export const leftOver = (here: readonly StoredObject[], applied: readonly Manifest[]): readonly StoredObject[] => {
+export function leftOver(
+  here: readonly StoredObject[],
+  applied: readonly Manifest[],
+): readonly StoredObject[] {
   const keys = new Set(applied.map(keyOf));
   const shared = sharedNamespaces();
   return here.filter(
@@ -20,17 +23,22 @@ export const leftOver = (here: readonly StoredObject[], applied: readonly Manife
       isPart(object.metadata.labels?.[partLabel]) &&
       !(object.kind === 'Namespace' && shared.includes(object.metadata.name)),
   );
-};
+}
 
 /** Returns whether an object blocks every create when its server is missing. */
-const isFailClosed = ({ kind }: Manifest): boolean => kind === 'ValidatingWebhookConfiguration';
+function isFailClosed({ kind }: Manifest): boolean {
+  return kind === 'ValidatingWebhookConfiguration';
+}
 
 /** Removes left-over objects in the reverse order of installation, and prints a line for each. */
 export class Pruning {
   readonly #remover: Remover;
   readonly #over: readonly StoredObject[];
 
-  constructor(api: Api, { over, dryRun }: { readonly over: readonly StoredObject[]; readonly dryRun: boolean }) {
+  constructor(
+    api: Api,
+    { over, dryRun }: { readonly over: readonly StoredObject[]; readonly dryRun: boolean },
+  ) {
     this.#remover = new Remover(api, { dryRun, removed: 'pruned' });
     this.#over = over.toReversed();
   }
@@ -50,6 +58,7 @@ export class Pruning {
 
   async #removeAll(all: readonly StoredObject[]): Promise<void> {
     const failed = await this.#remover.removeAll(all);
-    if (failed > 0) throw new Error(`${failed} of ${all.length} objects could not be pruned; see above`);
+    if (failed > 0)
+      throw new Error(`${failed} of ${all.length} objects could not be pruned; see above`);
   }
 }

@@ -42,15 +42,18 @@ export type InstallFlags = ConnectionFlags & {
   readonly without: readonly Part[];
 };
 
-const replicasOf = (text: string): number => {
-  if (!/^\d{1,3}$/.test(text)) throw new UsageError(`invalid value "${text}" for --replicas: expected a whole number`);
+function replicasOf(text: string): number {
+  if (!/^\d{1,3}$/.test(text))
+    throw new UsageError(`invalid value "${text}" for --replicas: expected a whole number`);
   return Number(text);
-};
+}
 
-const installOptionsOf = (flags: InstallFlags): InstallOptions => {
+function installOptionsOf(flags: InstallFlags): InstallOptions {
   const { namespace, image, replicas, kind } = flags;
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace))
-    throw new UsageError(`--namespace is "${namespace}"; names of namespaces have lower-case letters, digits and dashes, 63 at most`);
+    throw new UsageError(
+      `--namespace is "${namespace}"; names of namespaces have lower-case letters, digits and dashes, 63 at most`,
+    );
   const both = flags.with.find(part => flags.without.includes(part));
   if (both !== undefined) throw new UsageError(`${both} cannot be installed --with and --without`);
   const parts = new Set<Part>(defaultParts.filter(part => !flags.without.includes(part)));
@@ -62,16 +65,22 @@ const installOptionsOf = (flags: InstallFlags): InstallOptions => {
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas: replicasOf(replicas) }),
   };
-};
+}
 
 /** Returns the Kubernetes release to print for; without the flag, one with all features. */
-const kubeVersionOf = ({ apply, kubeVersion }: InstallFlags): { readonly minor: number } => {
+function kubeVersionOf({ apply, kubeVersion }: InstallFlags): { readonly minor: number } {
   if (kubeVersion === undefined) return { minor: Number.POSITIVE_INFINITY };
-  if (apply === true) throw new UsageError('--kube-version is for printing; --apply asks the API server for its version');
+  if (apply === true)
+    throw new UsageError(
+      '--kube-version is for printing; --apply asks the API server for its version',
+    );
   const [, minor] = /^v?1\.(\d{1,3})(\.\d+)?$/.exec(kubeVersion) ?? [];
-  if (minor === undefined) throw new UsageError(`invalid value "${kubeVersion}" for --kube-version: expected a release such as 1.30`);
+  if (minor === undefined)
+    throw new UsageError(
+      `invalid value "${kubeVersion}" for --kube-version: expected a release such as 1.30`,
+    );
   return { minor: Number(minor) };
-};
+}
 
 const words: Readonly<Record<Applied['result'], string>> = {
   applied: 'serverside-applied',
@@ -82,54 +91,82 @@ const words: Readonly<Record<Applied['result'], string>> = {
 
 type OnApplied = (manifest: Manifest, applied: Applied) => void;
 
-const applyEach = async (applier: Applier, all: readonly Manifest[], tell: OnApplied): Promise<void> => {
+async function applyEach(
+  applier: Applier,
+  all: readonly Manifest[],
+  tell: OnApplied,
+): Promise<void> {
   const crds: Manifest[] = [];
   for (const manifest of all) {
     // Objects that follow CRDs may need their kinds.
     if (manifest.kind !== 'CustomResourceDefinition') await serving(applier, crds.splice(0), tell);
     const applied = await applier.apply(manifest);
     tell(manifest, applied);
-    if (manifest.kind === 'CustomResourceDefinition' && applied.result === 'applied') crds.push(manifest);
+    if (manifest.kind === 'CustomResourceDefinition' && applied.result === 'applied')
+      crds.push(manifest);
   }
   await serving(applier, crds, tell);
-};
+}
 
 /** Applies all objects, whatever the result for each. Throws when some failed. */
-const applyAll = async (applier: Applier, all: readonly Manifest[], dryRun: boolean): Promise<void> => {
+async function applyAll(
+  applier: Applier,
+  all: readonly Manifest[],
+  dryRun: boolean,
+): Promise<void> {
   const failed: string[] = [];
   await applyEach(applier, all, (manifest, applied) => {
     if (applied.result === 'failed') failed.push(applied.why);
-    if ('warnings' in applied) for (const warning of applied.warnings ?? []) plainOutput.note(`Warning: ${warning}`);
-    plainOutput.line(lineOf(manifest, words[applied.result], { ...applied, dryRun: dryRun && applied.result === 'applied' }));
+    if ('warnings' in applied)
+      for (const warning of applied.warnings ?? []) plainOutput.note(`Warning: ${warning}`);
+    plainOutput.line(
+      lineOf(manifest, words[applied.result], {
+        ...applied,
+        dryRun: dryRun && applied.result === 'applied',
+      }),
+    );
   });
   const help = failed.some(isForbidden) ? ofAdmins : '';
-  if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
-};
+  if (failed.length > 0)
+    throw new Error(
+      `${failed.length} of ${all.length} objects could not be applied; see above${help}`,
+    );
+}
 
 /**
  * Refuses a partial takeover: throws when the API server would refuse a part of the installation.
  */
-const refuseHalf = async (applier: Applier, all: readonly Manifest[]): Promise<void> => {
+async function refuseHalf(applier: Applier, all: readonly Manifest[]): Promise<void> {
   const failed: string[] = [];
   await applyEach(applier, all, (manifest, applied) => {
     if (applied.result === 'failed') failed.push(lineOf(manifest, words.failed, applied));
   });
   if (failed.length > 0)
-    throw new Error(`Helm keeps it, and nothing has been changed, because a part of it would be refused: ${joinLimited(failed)}`);
-};
+    throw new Error(
+      `Helm keeps it, and nothing has been changed, because a part of it would be refused: ${joinLimited(failed)}`,
+    );
+}
 
-const serving = async (applier: Applier, crds: readonly Manifest[], tell: OnApplied): Promise<void> => {
+async function serving(
+  applier: Applier,
+  crds: readonly Manifest[],
+  tell: OnApplied,
+): Promise<void> {
   for (const crd of crds) {
     const served = await applier.established(crd);
     if (served.result === 'failed') tell(crd, served);
   }
-};
+}
 
 /**
  * Returns the options with the parts for kinds that this cluster serves; prints them, because they
  * grant rights.
  */
-const fitting = async (connection: Connection, installOptions: InstallOptions, without: readonly Part[]): Promise<InstallOptions> => {
+async function fitting(
+  connection: Connection,
+  installOptions: InstallOptions,
+  without: readonly Part[],
+): Promise<InstallOptions> {
   const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {
     if (!parts.has('rbac') || parts.has(part) || without.includes(part)) continue;
@@ -139,30 +176,38 @@ const fitting = async (connection: Connection, installOptions: InstallOptions, w
     plainOutput.line(`${part}: added, because this cluster serves ${here.join(' and ')}`);
   }
   return { ...installOptions, parts };
-};
+}
 
 const installer = 'whoever installs';
 const ofAdmins = `; ${installer} needs the rights of cluster-admin`;
 
 /** Rethrows a failed read with help: objects that cannot be read may exist all the same. */
-const known = async <T>(reading: Promise<T>): Promise<T> => {
+async function known<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
-    throw new Error(`${errorText(error)}${isForbidden(errorText(error)) ? ofAdmins : ''}`, { cause: error });
+    throw new Error(`${errorText(error)}${isForbidden(errorText(error)) ? ofAdmins : ''}`, {
+      cause: error,
+    });
   }
-};
+}
 
 /**
  * Returns whether the user lacks the right; admission plugins use similar words for their denials.
  */
-const isForbidden = (text: string): boolean => / is forbidden: user "/i.test(text);
+function isForbidden(text: string): boolean {
+  return / is forbidden: user "/i.test(text);
+}
 
 /**
  * Returns the options with the parts that the installation already has: an upgrade brings all parts
  * to one version.
  */
-const keptUp = (installOptions: InstallOptions, here: readonly StoredObject[], without: readonly Part[]): InstallOptions => {
+function keptUp(
+  installOptions: InstallOptions,
+  here: readonly StoredObject[],
+  without: readonly Part[],
+): InstallOptions {
   const parts = new Set(installOptions.parts);
   for (const part of extraParts) {
     const isHere = here.some(({ metadata }) => metadata.labels?.[partLabel] === part);
@@ -172,43 +217,56 @@ const keptUp = (installOptions: InstallOptions, here: readonly StoredObject[], w
     plainOutput.line(`${part}: kept, because it is installed; --without ${part} prunes it`);
   }
   return { ...installOptions, parts };
-};
+}
 
 /**
  * Refuses a second operator: both would act on the same nodes, and the cluster's roles and webhook
  * would change owner.
  */
-const refuseSecond = (operators: readonly StoredObject[], namespace: string): void => {
+function refuseSecond(operators: readonly StoredObject[], namespace: string): void {
   const [other, ...more] = namespacesOf(operators).filter(one => one !== namespace);
   if (other === undefined) return;
   throw new Error(
     `Drydock is installed in namespace ${[other, ...more].join(' and ')}, and there can be one installation in a cluster: --namespace ${other} changes that one, drydock uninstall --namespace ${other} removes it`,
   );
-};
+}
 
 /**
  * Returns the Helm release to take the installation over from, if any. Throws where the flags or
  * the manager do not allow that.
  */
-const releaseToTake = (here: readonly StoredObject[], { namespace, takeOwnership = false }: InstallFlags): string | undefined => {
+function releaseToTake(
+  here: readonly StoredObject[],
+  { namespace, takeOwnership = false }: InstallFlags,
+): string | undefined {
   const manager = managerOf(here, namespace);
   if (manager === undefined) return undefined;
   if (manager.tool === 'OLM' || !takeOwnership) throw new Error(changeBy(manager, namespace));
   return manager.release;
-};
+}
 
 /** Returns the access reviews beyond those for applying and pruning. */
-const besides = (namespace: string, release: string | undefined, isWaited: boolean): readonly AccessQuestion[] => [
-  ...(release === undefined ? [] : accessToTake(namespace)),
-  ...(isWaited ? accessToWait(namespace) : []),
-];
+function besides(
+  namespace: string,
+  release: string | undefined,
+  isWaited: boolean,
+): readonly AccessQuestion[] {
+  return [
+    ...(release === undefined ? [] : accessToTake(namespace)),
+    ...(isWaited ? accessToWait(namespace) : []),
+  ];
+}
 
-const applyTo = async (connection: Connection, flags: InstallFlags): Promise<void> => {
+async function applyTo(connection: Connection, flags: InstallFlags): Promise<void> {
   const { without, forceConflicts = false, wait = false } = flags;
   const dryRun = flags.dryRun === 'server';
   const [asked, server] = [installOptionsOf(flags), await releaseOf(connection)];
   const { namespace } = asked;
-  await requireAccess(connection, { applied: adaptToServerVersion(manifests(asked), server).all, kinds: accessToInventory() }, installer);
+  await requireAccess(
+    connection,
+    { applied: adaptToServerVersion(manifests(asked), server).all, kinds: accessToInventory() },
+    installer,
+  );
   const operators = await known(operatorsIn(connection));
   refuseSecond(operators, namespace);
   const here = await known(inventoryOf(connection, namespace));
@@ -217,8 +275,16 @@ const applyTo = async (connection: Connection, flags: InstallFlags): Promise<voi
   const { all, leftOut } = adaptToServerVersion(manifests(installOptions), server);
   for (const line of leftOut) plainOutput.line(line);
   const over = leftOver(here, all);
-  await requireAccess(connection, { applied: all, deleted: over, besides: besides(namespace, release, wait) }, installer);
-  const options = { api: connection, clock: systemClock, forceConflicts: forceConflicts || release !== undefined };
+  await requireAccess(
+    connection,
+    { applied: all, deleted: over, besides: besides(namespace, release, wait) },
+    installer,
+  );
+  const options = {
+    api: connection,
+    clock: systemClock,
+    forceConflicts: forceConflicts || release !== undefined,
+  };
   if (release !== undefined) await refuseHalf(new Applier({ ...options, dryRun: true }), all);
   const pruning = new Pruning(connection, { dryRun, over });
   await pruning.failClosed();
@@ -226,45 +292,68 @@ const applyTo = async (connection: Connection, flags: InstallFlags): Promise<voi
   await pruning.rest();
   if (release !== undefined) await takeFromHelm(connection, { release, namespace }, all, dryRun);
   const timeoutSeconds = seconds('--timeout', flags.timeout);
-  if (wait) await waitForRollout(connection, { namespace, hasWebhook: asked.parts.has('webhook'), timeoutSeconds });
-};
+  if (wait)
+    await waitForRollout(connection, {
+      namespace,
+      hasWebhook: asked.parts.has('webhook'),
+      timeoutSeconds,
+    });
+}
 
 /**
  * Returns whether a namespace belongs to Kubernetes or OpenShift: it exists, and is never the
  * installation's own.
  */
-const isOfPlatform = (name: string): boolean => name === 'default' || /^(kube|openshift)-/.test(name);
+function isOfPlatform(name: string): boolean {
+  return name === 'default' || /^(kube|openshift)-/.test(name);
+}
 
 /**
  * Prints the manifests, except a platform's namespace: it exists already, and applying it would
  * change its labels. Does not check the cluster for it.
  */
-const printAll = (all: readonly Manifest[], namespace: string): void => {
-  const shown = all.filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name !== namespace || !isOfPlatform(namespace));
+function printAll(all: readonly Manifest[], namespace: string): void {
+  const shown = all.filter(
+    ({ kind, metadata }) =>
+      kind !== 'Namespace' || metadata.name !== namespace || !isOfPlatform(namespace),
+  );
   printRaw(shown.map(manifest => stringify(manifest, yamlStyle)).join('---\n'));
-  if (shown.length < all.length) plainOutput.note(`drydock: namespace ${namespace} is left out: it has to be there, and keeps its labels`);
-};
+  if (shown.length < all.length)
+    plainOutput.note(
+      `drydock: namespace ${namespace} is left out: it has to be there, and keeps its labels`,
+    );
+}
 
 /** Refuses --wait without changes to wait for, or without an operator. */
-const refuseWait = ({ apply = false, dryRun, without, timeout }: InstallFlags): void => {
+function refuseWait({ apply = false, dryRun, without, timeout }: InstallFlags): void {
   seconds('--timeout', timeout);
-  if (!apply || dryRun === 'server') throw new UsageError('--wait is for --apply, and not for a dry run: nothing comes up otherwise');
-  if (without.includes('operator')) throw new UsageError('--wait waits for the operator, which --without operator leaves out');
-};
+  if (!apply || dryRun === 'server')
+    throw new UsageError(
+      '--wait is for --apply, and not for a dry run: nothing comes up otherwise',
+    );
+  if (without.includes('operator'))
+    throw new UsageError('--wait waits for the operator, which --without operator leaves out');
+}
 
 /**
  * `drydock install`: prints all objects that a cluster needs, or applies them. Repeating it changes
  * nothing that is already right.
  */
-export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
+export async function install(
+  flags: InstallFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
   const installOptions = installOptionsOf(flags);
   const release = kubeVersionOf(flags);
   if (flags.dryRun === 'server' && flags.apply !== true)
     throw new UsageError('--dry-run is for --apply; without it nothing is changed anyway');
   if (flags.wait === true) refuseWait(flags);
   if (flags.apply !== true) {
-    printAll(adaptToServerVersion(manifests(installOptions), release).all, installOptions.namespace);
+    printAll(
+      adaptToServerVersion(manifests(installOptions), release).all,
+      installOptions.namespace,
+    );
     return;
   }
   await withCluster(flags, env, connection => applyTo(connection, flags));
-};
+}

@@ -20,7 +20,9 @@ export type StoredObject = Manifest & {
  * Returns the namespaces that other programs use as well: they are never removed, not even after
  * an installation that created them.
  */
-export const sharedNamespaces = (): readonly string[] => manifestsOf('shared-namespaces').map(({ metadata }) => metadata.name);
+export function sharedNamespaces(): readonly string[] {
+  return manifestsOf('shared-namespaces').map(({ metadata }) => metadata.name);
+}
 
 type Kind = Pick<Manifest, 'apiVersion' | 'kind'>;
 
@@ -28,38 +30,58 @@ type Kind = Pick<Manifest, 'apiVersion' | 'kind'>;
  * Returns every kind that a part includes, in the order of installation. CRDs are excluded, because
  * they belong to the cluster.
  */
-export const inventoryKinds = (): readonly Kind[] => {
-  const all = manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace: defaultNamespace });
-  const kinds = new Map(all.map(({ apiVersion, kind }) => [`${apiVersion} ${kind}`, { apiVersion, kind }]));
+export function inventoryKinds(): readonly Kind[] {
+  const all = manifests({
+    parts: new Set([...defaultParts, ...extraParts]),
+    groups: [],
+    namespace: defaultNamespace,
+  });
+  const kinds = new Map(
+    all.map(({ apiVersion, kind }) => [`${apiVersion} ${kind}`, { apiVersion, kind }]),
+  );
   return [...kinds.values()].filter(({ kind }) => kind !== 'CustomResourceDefinition');
-};
+}
 
 /**
  * Returns all objects of the installation in this namespace, in the order of installation. Throws
  * when a kind cannot be read.
  */
-export const inventoryOf = async (api: Api, namespace: string): Promise<readonly StoredObject[]> => {
+export async function inventoryOf(api: Api, namespace: string): Promise<readonly StoredObject[]> {
   const locator = new Locator(api);
   const found: StoredObject[] = [];
   for (const { apiVersion, kind } of inventoryKinds()) {
     const path = await locator.collectionOf({ apiVersion, kind });
     if (path === undefined) continue;
-    const items = await listAll(api, path, { labelSelector: `${installationLabel}=${namespace}` }, 'empty');
+    const items = await listAll(
+      api,
+      path,
+      { labelSelector: `${installationLabel}=${namespace}` },
+      'empty',
+    );
     found.push(...(items as readonly StoredObject[]).map(item => ({ ...item, apiVersion, kind })));
   }
   return found.filter(belongingTo(namespace, found));
-};
+}
 
 /**
  * Returns the Deployments of all operators in the cluster, however they were installed, including
  * releases without the labels.
  */
-export const operatorsIn = async (api: Api): Promise<readonly StoredObject[]> => {
-  const items = await listAll(api, '/apis/apps/v1/deployments', { labelSelector: 'app.kubernetes.io/name=drydock' }, 'empty');
-  return (items as readonly StoredObject[]).map(item => ({ ...item, apiVersion: 'apps/v1', kind: 'Deployment' }));
-};
+export async function operatorsIn(api: Api): Promise<readonly StoredObject[]> {
+  const items = await listAll(
+    api,
+    '/apis/apps/v1/deployments',
+    { labelSelector: 'app.kubernetes.io/name=drydock' },
+    'empty',
+  );
+  return (items as readonly StoredObject[]).map(item => ({
+    ...item,
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+  }));
+}
 
 /** Returns the distinct namespaces of objects. */
-export const namespacesOf = (all: readonly StoredObject[]): readonly string[] => [
-  ...new Set(all.map(({ metadata }) => metadata.namespace ?? '')),
-];
+export function namespacesOf(all: readonly StoredObject[]): readonly string[] {
+  return [...new Set(all.map(({ metadata }) => metadata.namespace ?? ''))];
+}

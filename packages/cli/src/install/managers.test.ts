@@ -3,29 +3,49 @@ import { test } from 'node:test';
 import type { StoredObject } from './inventory.ts';
 import { changeBy, managerOf, removalBy } from './managers.ts';
 
-const stored = (kind: string, metadata: object): StoredObject => ({
-  apiVersion: 'v1',
-  kind,
-  metadata: { name: 'drydock', uid: '1', ...metadata },
-});
+function stored(kind: string, metadata: object): StoredObject {
+  return {
+    apiVersion: 'v1',
+    kind,
+    metadata: { name: 'drydock', uid: '1', ...metadata },
+  };
+}
 
 const plain = stored('Service', { labels: { 'drydock.dev/part': 'operator' } });
 
 test('what Helm or OLM has installed is removed by them, and the command is named', () => {
-  const release = { 'meta.helm.sh/release-name': 'our-drydock', 'meta.helm.sh/release-namespace': 'maint' };
-  const helm = stored('Deployment', { annotations: release, labels: { 'app.kubernetes.io/managed-by': 'Helm' } });
+  const release = {
+    'meta.helm.sh/release-name': 'our-drydock',
+    'meta.helm.sh/release-namespace': 'maint',
+  };
+  const helm = stored('Deployment', {
+    annotations: release,
+    labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+  });
   const olm = stored('Deployment', { labels: { 'olm.owner': 'drydock.v0.1.0' } });
   const extension = stored('Deployment', {
     annotations: release,
-    labels: { 'olm.operatorframework.io/owner-kind': 'ClusterExtension', 'olm.operatorframework.io/owner-name': 'drydock' },
+    labels: {
+      'olm.operatorframework.io/owner-kind': 'ClusterExtension',
+      'olm.operatorframework.io/owner-name': 'drydock',
+    },
   });
   const removal = (...here: readonly StoredObject[]): string => {
     const manager = managerOf(here, 'maint');
     return manager === undefined ? 'nobody' : removalBy(manager, 'maint');
   };
-  assert.match(removal(plain, helm), /^Helm has installed it: helm uninstall our-drydock --namespace maint; then/);
-  assert.match(removal(plain, olm), /kubectl -n maint delete clusterserviceversion drydock\.v0\.1\.0; then/);
-  assert.match(removal(plain, extension), /^OLM has installed it: kubectl delete clusterextension drydock, which deletes the kinds/);
+  assert.match(
+    removal(plain, helm),
+    /^Helm has installed it: helm uninstall our-drydock --namespace maint; then/,
+  );
+  assert.match(
+    removal(plain, olm),
+    /kubectl -n maint delete clusterserviceversion drydock\.v0\.1\.0; then/,
+  );
+  assert.match(
+    removal(plain, extension),
+    /^OLM has installed it: kubectl delete clusterextension drydock, which deletes the kinds/,
+  );
   assert.equal(managerOf([plain], 'maint'), undefined);
   assert.equal(
     managerOf([stored('Namespace', { annotations: release })], 'maint'),
@@ -40,7 +60,10 @@ test('what Helm or OLM has installed is changed by them, and the command is name
     return manager === undefined ? 'nobody' : changeBy(manager, 'maint');
   };
   const helm = (release: string, namespace: string): object => ({
-    annotations: { 'meta.helm.sh/release-name': release, 'meta.helm.sh/release-namespace': namespace },
+    annotations: {
+      'meta.helm.sh/release-name': release,
+      'meta.helm.sh/release-namespace': namespace,
+    },
   });
   assert.match(
     change(helm('our-drydock', 'maint')),
@@ -52,7 +75,11 @@ test('what Helm or OLM has installed is changed by them, and the command is name
     ['other', 'elsewhere'],
     ['', 'maint'],
   ] as const)
-    assert.equal(change(helm(release, namespace)), 'nobody', 'marks that Helm has not made of this installation');
+    assert.equal(
+      change(helm(release, namespace)),
+      'nobody',
+      'marks that Helm has not made of this installation',
+    );
   assert.match(
     change({ labels: { 'olm.owner': 'drydock.v0.1.0' } }),
     /^OLM has installed it, and would change it back: .* get subscriptions/,

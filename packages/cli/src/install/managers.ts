@@ -9,23 +9,33 @@ export type InstallationManager =
   | { readonly tool: 'OLM'; readonly removal: string; readonly update: string };
 
 /** Annotations by which Helm recognizes its objects. */
-export const helmMarks = { release: 'meta.helm.sh/release-name', namespace: 'meta.helm.sh/release-namespace' } as const;
+export const helmMarks = {
+  release: 'meta.helm.sh/release-name',
+  namespace: 'meta.helm.sh/release-namespace',
+} as const;
 
 /**
  * Returns the Helm release that installed an object: the chart installs into the namespace of its
  * release, so annotations with another one are not Helm's.
  */
-export const releaseOfHelm = ({ metadata: { annotations = {} } }: StoredObject, namespace: string): string | undefined => {
+export function releaseOfHelm(
+  { metadata: { annotations = {} } }: StoredObject,
+  namespace: string,
+): string | undefined {
   const release = annotations[helmMarks.release];
-  return annotations[helmMarks.namespace] === namespace && /^[a-z0-9]([-.a-z0-9]{0,51}[a-z0-9])?$/.test(release ?? '')
+  return annotations[helmMarks.namespace] === namespace &&
+    /^[a-z0-9]([-.a-z0-9]{0,51}[a-z0-9])?$/.test(release ?? '')
     ? release
     : undefined;
-};
+}
 
 /**
  * Returns the tool that manages the installation; undefined for this command, kubectl or kustomize.
  */
-export const managerOf = (here: readonly StoredObject[], namespace: string): InstallationManager | undefined => {
+export function managerOf(
+  here: readonly StoredObject[],
+  namespace: string,
+): InstallationManager | undefined {
   // Helm and OLM leave namespaces behind: without other objects, they have already uninstalled.
   const all = here.filter(({ kind }) => kind !== 'Namespace');
   const labelled = (name: string): string | undefined =>
@@ -37,7 +47,9 @@ export const managerOf = (here: readonly StoredObject[], namespace: string): Ins
       removal: `kubectl delete clusterextension ${shellWord(extension)}, which deletes the kinds with all their objects`,
       update: `the version in clusterextension ${shellWord(extension)}`,
     };
-  const release = all.map(object => releaseOfHelm(object, namespace)).find(name => name !== undefined);
+  const release = all
+    .map(object => releaseOfHelm(object, namespace))
+    .find(name => name !== undefined);
   if (release !== undefined) return { tool: 'Helm', release };
   const version = labelled('olm.owner');
   if (version === undefined) return undefined;
@@ -46,16 +58,20 @@ export const managerOf = (here: readonly StoredObject[], namespace: string): Ins
     removal: `delete its Subscription, then kubectl -n ${namespace} delete clusterserviceversion ${shellWord(version)}`,
     update: `its CatalogSource and Subscription (kubectl -n ${namespace} get subscriptions)`,
   };
-};
+}
 
 /** Returns the text for users who want to remove the installation in this namespace. */
-export const removalBy = (manager: InstallationManager, namespace: string): string => {
-  const removal = manager.tool === 'Helm' ? `helm uninstall ${manager.release} --namespace ${namespace}` : manager.removal;
+export function removalBy(manager: InstallationManager, namespace: string): string {
+  const removal =
+    manager.tool === 'Helm'
+      ? `helm uninstall ${manager.release} --namespace ${namespace}`
+      : manager.removal;
   return `${manager.tool} has installed it: ${removal}; then drydock uninstall removes what it leaves`;
-};
+}
 
 /** Returns the text for users who want to change the installation in this namespace. */
-export const changeBy = (manager: InstallationManager, namespace: string): string =>
-  manager.tool === 'Helm'
+export function changeBy(manager: InstallationManager, namespace: string): string {
+  return manager.tool === 'Helm'
     ? `Helm has installed it: helm upgrade ${manager.release} CHART --namespace ${namespace} changes it; --take-ownership goes on without Helm, whose release is forgotten then`
     : `OLM has installed it, and would change it back: change ${manager.update}; or let OLM remove it first: ${manager.removal}`;
+}

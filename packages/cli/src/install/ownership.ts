@@ -12,28 +12,41 @@ export const installationLabel = 'drydock.dev/installation';
 export const partLabel = 'drydock.dev/part';
 
 /** Returns the namespace of the operator that the object belongs to. */
-export const installationOf = ({ metadata }: Manifest): string | undefined => metadata.labels?.[installationLabel];
+export function installationOf({ metadata }: Manifest): string | undefined {
+  return metadata.labels?.[installationLabel];
+}
 
 /**
  * Returns the part of every object that an installation in this namespace can have created, by its
  * key, including objects that only kustomize installs.
  */
-const partsByKey = (namespace: string): ReadonlyMap<string, string | undefined> => {
-  const all = [...manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace }), ...manifestsOf('policy')];
-  return new Map(all.filter(one => installationOf(one) !== undefined).map(one => [keyOf(one), one.metadata.labels?.[partLabel]]));
-};
+function partsByKey(namespace: string): ReadonlyMap<string, string | undefined> {
+  const all = [
+    ...manifests({ parts: new Set([...defaultParts, ...extraParts]), groups: [], namespace }),
+    ...manifestsOf('policy'),
+  ];
+  return new Map(
+    all
+      .filter(one => installationOf(one) !== undefined)
+      .map(one => [keyOf(one), one.metadata.labels?.[partLabel]]),
+  );
+}
 
 /**
  * Returns the prefixes that a kustomization has added to all names (namePrefix), from the
  * Deployments of the installation.
  */
-const prefixesIn = (namespace: string, all: readonly Manifest[]): readonly string[] =>
-  all.flatMap(one => {
+function prefixesIn(namespace: string, all: readonly Manifest[]): readonly string[] {
+  return all.flatMap(one => {
     const { kind, metadata } = one;
-    const isOperator = kind === 'Deployment' && metadata.namespace === namespace && metadata.labels?.[partLabel] === 'operator';
+    const isOperator =
+      kind === 'Deployment' &&
+      metadata.namespace === namespace &&
+      metadata.labels?.[partLabel] === 'operator';
     const prefix = /^(.+)drydock$/.exec(metadata.name)?.[1];
     return isOperator && installationOf(one) === namespace && prefix !== undefined ? prefix : [];
   });
+}
 
 /**
  * Returns a test for objects of the installation in this namespace: they have its labels, and a
@@ -41,12 +54,18 @@ const prefixesIn = (namespace: string, all: readonly Manifest[]): readonly strin
  * of an object has them too. The name may have the same prefix as the operator's own, where that is
  * among these objects.
  */
-export const belongingTo = (namespace: string, among: readonly Manifest[] = []): ((object: Manifest) => boolean) => {
+export function belongingTo(
+  namespace: string,
+  among: readonly Manifest[] = [],
+): (object: Manifest) => boolean {
   const known = partsByKey(namespace);
   const prefixes = ['', ...prefixesIn(namespace, among)];
   const unprefixed = (object: Manifest, prefix: string): Manifest =>
     object.metadata.name.startsWith(prefix)
-      ? { ...object, metadata: { ...object.metadata, name: object.metadata.name.slice(prefix.length) } }
+      ? {
+          ...object,
+          metadata: { ...object.metadata, name: object.metadata.name.slice(prefix.length) },
+        }
       : object;
   return object => {
     const part = object.metadata.labels?.[partLabel];
@@ -56,4 +75,4 @@ export const belongingTo = (namespace: string, among: readonly Manifest[] = []):
       prefixes.some(prefix => known.get(keyOf(unprefixed(object, prefix))) === part)
     );
   };
-};
+}

@@ -26,7 +26,10 @@ export class Remover {
   readonly #dryRun: boolean;
 
   /** Creates a remover; `removed` is the word for removed objects. */
-  constructor(api: Api, { dryRun, removed }: { readonly dryRun: boolean; readonly removed: 'pruned' | 'deleted' }) {
+  constructor(
+    api: Api,
+    { dryRun, removed }: { readonly dryRun: boolean; readonly removed: 'pruned' | 'deleted' },
+  ) {
     this.#api = api;
     this.#words = { removed, 'left alone': 'left alone', failed: 'FAILED' };
     this.#locator = new Locator(api);
@@ -41,7 +44,12 @@ export class Remover {
     for (const object of all) {
       const removed = await this.#remove(object);
       if (removed.result === 'failed') failed += 1;
-      plainOutput.line(lineOf(object, this.#words[removed.result], { ...removed, dryRun: this.#dryRun && removed.result === 'removed' }));
+      plainOutput.line(
+        lineOf(object, this.#words[removed.result], {
+          ...removed,
+          dryRun: this.#dryRun && removed.result === 'removed',
+        }),
+      );
     }
     return failed;
   }
@@ -67,7 +75,9 @@ export class Remover {
         preconditions: { uid: object.metadata.uid },
       },
     });
-    return [200, 202, 404].includes(answer.status) ? { result: 'removed' } : { result: 'failed', why: statusMessage(answer) };
+    return [200, 202, 404].includes(answer.status)
+      ? { result: 'removed' }
+      : { result: 'failed', why: statusMessage(answer) };
   }
 
   async #keeps(object: StoredObject): Promise<string | undefined> {

@@ -10,13 +10,23 @@ import { leaderLease } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import type { AccessQuestion } from './access.ts';
-import { hasGivenUp, type RolledDeployment, type RolledPod, rolloutLacks, rolloutText } from './rollout.ts';
+import {
+  hasGivenUp,
+  type RolledDeployment,
+  type RolledPod,
+  rolloutLacks,
+  rolloutText,
+} from './rollout.ts';
 
 /**
  * `drydock install --apply --wait`: watches until the operator serves, or prints why it does not.
  */
 
-type RolloutOptions = { readonly namespace: string; readonly hasWebhook: boolean; readonly timeoutSeconds: number };
+type RolloutOptions = {
+  readonly namespace: string;
+  readonly hasWebhook: boolean;
+  readonly timeoutSeconds: number;
+};
 
 /**
  * Milliseconds between trials of the webhook without an event: an API server picks up a changed
@@ -28,12 +38,15 @@ const deployment = 'drydock';
 
 type RolloutObject = CachedObject & { readonly raw: unknown };
 
-const rolloutObject = (raw: unknown): RolloutObject | undefined => {
+function rolloutObject(raw: unknown): RolloutObject | undefined {
   const found = identify(raw);
   return found && { key: found.name, uid: found.uid, resourceVersion: found.resourceVersion, raw };
-};
+}
 
-type RolloutSource = { readonly collection: Collection; readonly seen: (change: Change<RolloutObject>) => void };
+type RolloutSource = {
+  readonly collection: Collection;
+  readonly seen: (change: Change<RolloutObject>) => void;
+};
 
 /** A missing step of the rollout. */
 type PendingRollout = {
@@ -45,14 +58,15 @@ type PendingRollout = {
 };
 
 /** Returns the rights for watching a rollout. */
-export const accessToWait = (namespace: string): readonly AccessQuestion[] =>
-  [
+export function accessToWait(namespace: string): readonly AccessQuestion[] {
+  return [
     { group: 'apps', resource: 'deployments', namespace },
     { group: '', resource: 'pods', namespace },
     { group: 'coordination.k8s.io', resource: 'leases', namespace },
     { group: 'discovery.k8s.io', resource: 'endpointslices', namespace },
     { group: 'admissionregistration.k8s.io', resource: 'validatingwebhookconfigurations' },
   ].flatMap(one => ['list', 'watch'].map(verb => ({ ...one, verb })));
+}
 
 class RolloutWait {
   readonly #connection: Connection;
@@ -87,12 +101,20 @@ class RolloutWait {
         if (yet === undefined) return;
         const isOver = Temporal.Instant.compare(systemClock.now(), end) >= 0;
         if (isOver || yet.isFinal) {
-          const start = yet.isFinal ? 'the Deployment has given up' : `after ${goDuration(timeoutSeconds)}`;
-          throw new Error(`${start}: ${yet.text}. What is applied stays; drydock check looks at all of it`);
+          const start = yet.isFinal
+            ? 'the Deployment has given up'
+            : `after ${goDuration(timeoutSeconds)}`;
+          throw new Error(
+            `${start}: ${yet.text}. What is applied stays; drydock check looks at all of it`,
+          );
         }
         if (yet.text !== this.#said) plainOutput.note(`waiting: ${yet.text}`);
         this.#said = yet.text;
-        await Promise.race([event, over, ...(yet.isTried ? [systemClock.sleep(againMs, this.#stop.signal)] : [])]);
+        await Promise.race([
+          event,
+          over,
+          ...(yet.isTried ? [systemClock.sleep(againMs, this.#stop.signal)] : []),
+        ]);
       }
     } finally {
       this.#stop.abort();
@@ -101,15 +123,22 @@ class RolloutWait {
 
   #collections(): readonly RolloutSource[] {
     const { namespace } = this.#wait;
-    const one = (path: string, name: string): Collection => ({ path, fieldSelector: `metadata.name=${name}` });
+    const one = (path: string, name: string): Collection => ({
+      path,
+      fieldSelector: `metadata.name=${name}`,
+    });
     const nothing = (): void => {};
     return [
       {
         collection: one(`/apis/apps/v1/namespaces/${namespace}/deployments`, deployment),
-        seen: ({ type, object }) => (this.#deployment = type === 'removed' ? undefined : (object.raw as RolledDeployment)),
+        seen: ({ type, object }) =>
+          (this.#deployment = type === 'removed' ? undefined : (object.raw as RolledDeployment)),
       },
       {
-        collection: { path: `/api/v1/namespaces/${namespace}/pods`, labelSelector: 'app.kubernetes.io/name=drydock' },
+        collection: {
+          path: `/api/v1/namespaces/${namespace}/pods`,
+          labelSelector: 'app.kubernetes.io/name=drydock',
+        },
         seen: ({ type, object }) => {
           if (type === 'removed') this.#pods.delete(object.uid);
           else this.#pods.set(object.uid, object.raw as RolledPod);
@@ -118,12 +147,20 @@ class RolloutWait {
       {
         collection: one(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`, leaderLease),
         seen: ({ type, object }) => {
-          const { spec = {} } = object.raw as { readonly spec?: { readonly holderIdentity?: string } };
+          const { spec = {} } = object.raw as {
+            readonly spec?: { readonly holderIdentity?: string };
+          };
           this.#isLed = type !== 'removed' && (spec.holderIdentity ?? '') !== '';
         },
       },
       // Changes of these only trigger a check: the webhook may respond by now.
-      { collection: one('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', 'drydock'), seen: nothing },
+      {
+        collection: one(
+          '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+          'drydock',
+        ),
+        seen: nothing,
+      },
       {
         collection: {
           path: `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
@@ -143,8 +180,15 @@ class RolloutWait {
         this.#wake();
       },
       synced: resolve,
-      failing: ({ message, status }: { readonly message: string; readonly status?: number }): void => {
-        if (status === 403) this.#failure = new Error(`--wait has to watch what it waits for: ${message}`);
+      failing: ({
+        message,
+        status,
+      }: {
+        readonly message: string;
+        readonly status?: number;
+      }): void => {
+        if (status === 403)
+          this.#failure = new Error(`--wait has to watch what it waits for: ${message}`);
         resolve();
         this.#wake();
       },
@@ -163,7 +207,11 @@ class RolloutWait {
     const state = { deployment: this.#deployment, pods: [...this.#pods.values()] };
     const lacks = rolloutLacks(state);
     if (lacks !== undefined)
-      return { text: `Deployment ${deployment}: ${rolloutText(state, lacks)}`, isFinal: hasGivenUp(state), isTried: false };
+      return {
+        text: `Deployment ${deployment}: ${rolloutText(state, lacks)}`,
+        isFinal: hasGivenUp(state),
+        isTried: false,
+      };
     if (!this.#isLed) return { text: 'no replica leads yet', isFinal: false, isTried: false };
     return this.#wait.hasWebhook ? this.#webhookLacks() : undefined;
   }
@@ -189,12 +237,19 @@ class RolloutWait {
  * Waits until the operator is rolled out, leads, and its webhook responds; then prints the findings
  * of `drydock check` in a line. Throws when the rollout fails, or when a check has an Error.
  */
-export const waitForRollout = async (connection: Connection, wait: RolloutOptions): Promise<void> => {
+export async function waitForRollout(connection: Connection, wait: RolloutOptions): Promise<void> {
   await new RolloutWait(connection, wait).run();
   plainOutput.line(`deployment "${deployment}" successfully rolled out`);
-  const findings = checkAll(await gatherFacts(connection, systemClock, version())).flatMap(({ findings: found }) => found);
-  const errors = findings.filter(({ severity }) => severity === 'Error').map(({ message }) => message);
-  if (errors.length > 0) throw new Error(`it runs, but something is wrong: ${joinLimited(errors)}; drydock check says what to do`);
+  const findings = checkAll(await gatherFacts(connection, systemClock, version())).flatMap(
+    ({ findings: found }) => found,
+  );
+  const errors = findings
+    .filter(({ severity }) => severity === 'Error')
+    .map(({ message }) => message);
+  if (errors.length > 0)
+    throw new Error(
+      `it runs, but something is wrong: ${joinLimited(errors)}; drydock check says what to do`,
+    );
   const warnings = findings.map(({ message }) => message);
   plainOutput.line(
     warnings.length === 0
@@ -202,4 +257,4 @@ export const waitForRollout = async (connection: Connection, wait: RolloutOption
       : `check: ${joinLimited(warnings)}; drydock check says what to do`,
   );
   plainOutput.line('next: drydock maintain NODE --reason WHY --wait');
-};
+}

@@ -4,19 +4,33 @@ import { hasGivenUp, type RolloutState, rolloutLacks, rolloutText } from './roll
 
 type Status = NonNullable<NonNullable<RolloutState['deployment']>['status']>;
 
-const deployment = (status: Status = {}): RolloutState['deployment'] => ({
-  metadata: { name: 'drydock', generation: 2 },
-  spec: { replicas: 2 },
-  status: { observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2, ...status },
-});
-const waitingPod = (reason: string, message?: string): RolloutState['pods'][number] => ({
-  metadata: { name: 'drydock-1' },
-  status: { containerStatuses: [{ state: { waiting: { reason, ...(message !== undefined && { message }) } } }] },
-});
-const text = (state: RolloutState): string | undefined => {
+function deployment(status: Status = {}): RolloutState['deployment'] {
+  return {
+    metadata: { name: 'drydock', generation: 2 },
+    spec: { replicas: 2 },
+    status: {
+      observedGeneration: 2,
+      replicas: 2,
+      updatedReplicas: 2,
+      availableReplicas: 2,
+      ...status,
+    },
+  };
+}
+function waitingPod(reason: string, message?: string): RolloutState['pods'][number] {
+  return {
+    metadata: { name: 'drydock-1' },
+    status: {
+      containerStatuses: [
+        { state: { waiting: { reason, ...(message !== undefined && { message }) } } },
+      ],
+    },
+  };
+}
+function text(state: RolloutState): string | undefined {
   const lacks = rolloutLacks(state);
   return lacks === undefined ? undefined : rolloutText(state, lacks);
-};
+}
 
 test('a rollout is done when kubectl rollout status says so', () => {
   const rows: readonly (readonly [Status, string | undefined])[] = [
@@ -26,7 +40,8 @@ test('a rollout is done when kubectl rollout status says so', () => {
     [{ replicas: 3 }, '1 old replicas are pending termination'],
     [{ availableReplicas: 1 }, '1 of 2 updated replicas are available'],
   ];
-  for (const [status, expected] of rows) assert.equal(text({ deployment: deployment(status), pods: [] }), expected);
+  for (const [status, expected] of rows)
+    assert.equal(text({ deployment: deployment(status), pods: [] }), expected);
   assert.equal(text({ pods: [] }), 'the Deployment is not there');
   assert.equal(
     text({ deployment: { metadata: { name: 'drydock', generation: 1 } }, pods: [] }),
@@ -37,16 +52,36 @@ test('a rollout is done when kubectl rollout status says so', () => {
 test('what keeps it from coming up is said: images, pods that end, nodes that are full, pods that are refused', () => {
   const late = deployment({ availableReplicas: 0 });
   const start = '0 of 2 updated replicas are available';
-  const unscheduled = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' }];
+  const unscheduled = [
+    {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: '0/3 nodes are available',
+    },
+  ];
   const ended = { exitCode: 2, reason: 'Error' };
   const rows: readonly (readonly [RolloutState['pods'][number], string])[] = [
     [waitingPod('ContainerCreating'), start],
-    [waitingPod('ImagePullBackOff', 'Back-off pulling image "x"'), `${start}; pod drydock-1: ImagePullBackOff: Back-off pulling image "x"`],
-    [waitingPod('CreateContainerConfigError'), `${start}; pod drydock-1: CreateContainerConfigError`],
+    [
+      waitingPod('ImagePullBackOff', 'Back-off pulling image "x"'),
+      `${start}; pod drydock-1: ImagePullBackOff: Back-off pulling image "x"`,
+    ],
+    [
+      waitingPod('CreateContainerConfigError'),
+      `${start}; pod drydock-1: CreateContainerConfigError`,
+    ],
     [
       {
         metadata: { name: 'drydock-1' },
-        status: { containerStatuses: [{ state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated: ended } }] },
+        status: {
+          containerStatuses: [
+            {
+              state: { waiting: { reason: 'CrashLoopBackOff' } },
+              lastState: { terminated: ended },
+            },
+          ],
+        },
       },
       `${start}; pod drydock-1: CrashLoopBackOff: it ended with 2: Error`,
     ],
@@ -54,9 +89,16 @@ test('what keeps it from coming up is said: images, pods that end, nodes that ar
       { metadata: { name: 'drydock-1' }, status: { conditions: unscheduled } },
       `${start}; pod drydock-1: Unschedulable: 0/3 nodes are available`,
     ],
-    [{ metadata: { name: 'drydock-1', deletionTimestamp: 'now' }, status: { conditions: unscheduled } }, start],
+    [
+      {
+        metadata: { name: 'drydock-1', deletionTimestamp: 'now' },
+        status: { conditions: unscheduled },
+      },
+      start,
+    ],
   ];
-  for (const [pod, expected] of rows) assert.equal(text({ deployment: late, pods: [pod] }), expected);
+  for (const [pod, expected] of rows)
+    assert.equal(text({ deployment: late, pods: [pod] }), expected);
   const refused = {
     type: 'ReplicaFailure',
     status: 'True',

@@ -2,7 +2,12 @@ import { joinLimited } from '@drydock/apimachinery';
 
 /** State of an operator's rollout, as pure functions of the objects. */
 
-type Condition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string };
+type Condition = {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+};
 
 /** The Deployment of the operator, with the fields that matter here. */
 export type RolledDeployment = {
@@ -19,7 +24,13 @@ export type RolledDeployment = {
 
 type ContainerStatus = {
   readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
-  readonly lastState?: { readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string } };
+  readonly lastState?: {
+    readonly terminated?: {
+      readonly exitCode?: number;
+      readonly reason?: string;
+      readonly message?: string;
+    };
+  };
 };
 
 /** A pod of the operator, with the fields that matter here. */
@@ -33,67 +44,83 @@ export type RolledPod = {
 };
 
 /** Objects that determine the state of a rollout. */
-export type RolloutState = { readonly deployment?: RolledDeployment | undefined; readonly pods: readonly RolledPod[] };
+export type RolloutState = {
+  readonly deployment?: RolledDeployment | undefined;
+  readonly pods: readonly RolledPod[];
+};
 
 /** Reasons for waiting that are normal for a container. */
 const defaults = new Set(['ContainerCreating', 'PodInitializing']);
 
-const joined = (...parts: readonly (string | undefined)[]): string => parts.filter(part => part !== undefined && part !== '').join(': ');
+function joined(...parts: readonly (string | undefined)[]): string {
+  return parts.filter(part => part !== undefined && part !== '').join(': ');
+}
 
-const containerTrouble = ({ state, lastState }: ContainerStatus): string | undefined => {
+function containerTrouble({ state, lastState }: ContainerStatus): string | undefined {
   const { reason, message } = state?.waiting ?? {};
   if (reason === undefined || defaults.has(reason)) return undefined;
   const ended = lastState?.terminated;
   const code = ended?.exitCode === undefined ? undefined : `it ended with ${ended.exitCode}`;
   return joined(reason, message, code, ended?.message ?? ended?.reason);
-};
+}
 
 /** Returns why a pod does not run; undefined where it runs, or may soon. */
-const podTrouble = ({ metadata, status = {} }: RolledPod): string | undefined => {
+function podTrouble({ metadata, status = {} }: RolledPod): string | undefined {
   if (metadata.deletionTimestamp !== undefined) return undefined;
-  const unscheduled = status.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
-  if (unscheduled !== undefined) return `pod ${metadata.name}: ${joined(unscheduled.reason, unscheduled.message)}`;
-  const [trouble] = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].flatMap(
-    one => containerTrouble(one) ?? [],
+  const unscheduled = status.conditions?.find(
+    ({ type, status: is }) => type === 'PodScheduled' && is === 'False',
   );
+  if (unscheduled !== undefined)
+    return `pod ${metadata.name}: ${joined(unscheduled.reason, unscheduled.message)}`;
+  const [trouble] = [
+    ...(status.initContainerStatuses ?? []),
+    ...(status.containerStatuses ?? []),
+  ].flatMap(one => containerTrouble(one) ?? []);
   return trouble === undefined ? undefined : `pod ${metadata.name}: ${trouble}`;
-};
+}
 
-const conditionOf = ({ deployment }: RolloutState, wanted: string): Condition | undefined =>
-  deployment?.status?.conditions?.find(({ type }) => type === wanted);
+function conditionOf({ deployment }: RolloutState, wanted: string): Condition | undefined {
+  return deployment?.status?.conditions?.find(({ type }) => type === wanted);
+}
 
 /**
  * Returns what keeps the pods from running. The Deployment repeats the errors of its ReplicaSet.
  */
-export const rolloutTroubles = (state: RolloutState): readonly string[] => {
+export function rolloutTroubles(state: RolloutState): readonly string[] {
   const refused = conditionOf(state, 'ReplicaFailure');
   return [
     ...(refused?.status === 'True' ? [joined('pods are refused', refused.message)] : []),
     ...state.pods.flatMap(one => podTrouble(one) ?? []),
   ];
-};
+}
 
 /**
  * Returns the missing step of the rollout, in the words of `kubectl rollout status`; undefined when
  * it is complete.
  */
-export const rolloutLacks = ({ deployment }: RolloutState): string | undefined => {
+export function rolloutLacks({ deployment }: RolloutState): string | undefined {
   if (deployment === undefined) return 'the Deployment is not there';
   const { metadata, spec = {}, status = {} } = deployment;
   const { replicas: wanted = 1 } = spec;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
-  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'the change of the Deployment has not been observed yet';
-  if (updatedReplicas < wanted) return `${updatedReplicas} of ${wanted} new replicas have been updated`;
-  if (replicas > updatedReplicas) return `${replicas - updatedReplicas} old replicas are pending termination`;
-  if (availableReplicas < updatedReplicas) return `${availableReplicas} of ${updatedReplicas} updated replicas are available`;
+  if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0))
+    return 'the change of the Deployment has not been observed yet';
+  if (updatedReplicas < wanted)
+    return `${updatedReplicas} of ${wanted} new replicas have been updated`;
+  if (replicas > updatedReplicas)
+    return `${replicas - updatedReplicas} old replicas are pending termination`;
+  if (availableReplicas < updatedReplicas)
+    return `${availableReplicas} of ${updatedReplicas} updated replicas are available`;
   return undefined;
-};
+}
 
 /** Returns whether the Deployment has exceeded its progress deadline. */
-export const hasGivenUp = (state: RolloutState): boolean => conditionOf(state, 'Progressing')?.reason === 'ProgressDeadlineExceeded';
+export function hasGivenUp(state: RolloutState): boolean {
+  return conditionOf(state, 'Progressing')?.reason === 'ProgressDeadlineExceeded';
+}
 
 /** Returns one line with the missing step and the reasons for the delay. */
-export const rolloutText = (state: RolloutState, lacks: string): string => {
+export function rolloutText(state: RolloutState, lacks: string): string {
   const troubles = rolloutTroubles(state);
   return troubles.length === 0 ? lacks : `${lacks}; ${joinLimited(troubles)}`;
-};
+}

@@ -22,32 +22,51 @@ const records = [
 ] as const;
 
 /** Returns the rights for deleting Helm's records of a release. */
-export const accessToTake = (namespace: string): readonly AccessQuestion[] =>
-  records.flatMap(({ plural }) => ['list', 'delete'].map(verb => ({ verb, group: '', resource: plural, namespace })));
+export function accessToTake(namespace: string): readonly AccessQuestion[] {
+  return records.flatMap(({ plural }) =>
+    ['list', 'delete'].map(verb => ({ verb, group: '', resource: plural, namespace })),
+  );
+}
 
 /**
  * Returns Helm's records of a release: with them, helm uninstall deletes all objects of the
  * release, even those taken over.
  */
-const recordsOf = async (api: Api, { release, namespace }: Release): Promise<readonly StoredObject[]> => {
+async function recordsOf(
+  api: Api,
+  { release, namespace }: Release,
+): Promise<readonly StoredObject[]> {
   const lists = await Promise.all(
     records.map(async ({ kind, plural }) => {
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}`;
-      const items = await listAll(api, path, { labelSelector: `owner=helm,name=${release}` }, 'empty');
+      const items = await listAll(
+        api,
+        path,
+        { labelSelector: `owner=helm,name=${release}` },
+        'empty',
+      );
       return (items as readonly StoredObject[]).map(item => ({ ...item, apiVersion: 'v1', kind }));
     }),
   );
-  return lists.flat().filter(({ metadata }) => metadata.name.startsWith(`sh.helm.release.v1.${release}.v`));
-};
+  return lists
+    .flat()
+    .filter(({ metadata }) => metadata.name.startsWith(`sh.helm.release.v1.${release}.v`));
+}
 
 /**
  * Removes the annotations by which Helm recognizes an object as its own. Returns whether that
  * failed.
  */
-const unmark = async (api: Api, object: Manifest, path: string, { release, namespace }: Release): Promise<boolean> => {
+async function unmark(
+  api: Api,
+  object: Manifest,
+  path: string,
+  { release, namespace }: Release,
+): Promise<boolean> {
   const found = await api.call({ method: 'GET', path });
   const { metadata } = found.body as StoredObject;
-  if (found.status !== 200 || releaseOfHelm({ ...object, metadata }, namespace) !== release) return false;
+  if (found.status !== 200 || releaseOfHelm({ ...object, metadata }, namespace) !== release)
+    return false;
   const isManaged = metadata.labels?.['app.kubernetes.io/managed-by'] === 'Helm';
   const answer = await api.call({
     method: 'PATCH',
@@ -56,7 +75,11 @@ const unmark = async (api: Api, object: Manifest, path: string, { release, names
     body: {
       metadata: {
         uid: metadata.uid,
-        annotations: { [helmMarks.release]: null, [helmMarks.namespace]: null, 'helm.sh/resource-policy': null },
+        annotations: {
+          [helmMarks.release]: null,
+          [helmMarks.namespace]: null,
+          'helm.sh/resource-policy': null,
+        },
         ...(isManaged && { labels: { 'app.kubernetes.io/managed-by': null } }),
       },
     },
@@ -64,13 +87,18 @@ const unmark = async (api: Api, object: Manifest, path: string, { release, names
   if (answer.status === 200 || answer.status === 404) return false;
   plainOutput.line(lineOf(object, 'FAILED', { why: statusMessage(answer) }));
   return true;
-};
+}
 
 /**
  * Deletes Helm's records first: an interrupted takeover can be repeated as long as an object
  * carries Helm's annotations.
  */
-export const takeFromHelm = async (api: Api, release: Release, objects: readonly Manifest[], dryRun: boolean): Promise<void> => {
+export async function takeFromHelm(
+  api: Api,
+  release: Release,
+  objects: readonly Manifest[],
+  dryRun: boolean,
+): Promise<void> {
   const found = await recordsOf(api, release);
   if (found.length === 0)
     plainOutput.note(
@@ -87,6 +115,11 @@ export const takeFromHelm = async (api: Api, release: Release, objects: readonly
     const located = await locator.find(object);
     if (located.kind === 'known' && (await unmark(api, object, located.path, release))) failed += 1;
   }
-  if (failed > 0) throw new Error(`${failed} objects still carry the marks of Helm; see above, then do this again`);
-  plainOutput.line(`release ${release.release} of Helm is taken over: drydock install and drydock uninstall are for it from now on`);
-};
+  if (failed > 0)
+    throw new Error(
+      `${failed} objects still carry the marks of Helm; see above, then do this again`,
+    );
+  plainOutput.line(
+    `release ${release.release} of Helm is taken over: drydock install and drydock uninstall are for it from now on`,
+  );
+}

@@ -13,7 +13,13 @@ import { type Held, heldOf, releaseAll } from './held.ts';
 import { inventoryOf, namespacesOf, operatorsIn, type StoredObject } from './inventory.ts';
 import { changeBy, managerOf, removalBy } from './managers.ts';
 import { Remover } from './remover.ts';
-import { accessToUninstall, deleteKinds, kindsHere, leftLines, madeByOperator } from './uninstall-rest.ts';
+import {
+  accessToUninstall,
+  deleteKinds,
+  kindsHere,
+  leftLines,
+  madeByOperator,
+} from './uninstall-rest.ts';
 
 /** Flags of the command line. */
 export type UninstallFlags = ConnectionFlags & {
@@ -58,10 +64,18 @@ class Uninstallation {
     await this.#requireAccess(accessToUninstall(this.#flags));
     const here = await inventoryOf(this.#connection, namespace);
     const made = await madeByOperator(this.#connection, namespace);
-    if (here.length === 0 && made.length === 0 && !(withKinds && (await kindsHere(this.#connection)).own.length > 0))
+    if (
+      here.length === 0 &&
+      made.length === 0 &&
+      !(withKinds && (await kindsHere(this.#connection)).own.length > 0)
+    )
       return this.#nothing();
     await this.#requireAccess({
-      deleted: [...here, ...made, ...(withKinds ? (await kindsHere(this.#connection)).own.map(({ crd }) => crd) : [])],
+      deleted: [
+        ...here,
+        ...made,
+        ...(withKinds ? (await kindsHere(this.#connection)).own.map(({ crd }) => crd) : []),
+      ],
     });
     const held = await this.#released(env);
     const manager = managerOf(here, namespace);
@@ -79,7 +93,12 @@ class Uninstallation {
       ...spaces,
     ]);
     if (withKinds) failed += await deleteKinds(this.#connection, this.#dryRun);
-    for (const line of await leftLines(this.#connection, { namespace, here, held: held.lines, withKinds }))
+    for (const line of await leftLines(this.#connection, {
+      namespace,
+      here,
+      held: held.lines,
+      withKinds,
+    }))
       plainOutput.line(`left: ${line}`);
     if (failed > 0) throw new Error(`${failed} objects could not be deleted; see above`);
     if (this.#dryRun) plainOutput.note('drydock: nothing has been changed; --apply does it');
@@ -97,12 +116,18 @@ class Uninstallation {
     const text = `nothing of an installation is in namespace ${namespace}`;
     if (elsewhere.length < namespacesOf(operators).length) {
       const manager = managerOf(operators, namespace);
-      const first = manager === undefined ? `drydock install --namespace ${namespace} --apply` : changeBy(manager, namespace);
+      const first =
+        manager === undefined
+          ? `drydock install --namespace ${namespace} --apply`
+          : changeBy(manager, namespace);
       throw new Error(
         `the operator in namespace ${namespace} is of a release whose objects have no labels yet, so nobody knows all of them; bring it to this version first (${first}), then do this again`,
       );
     }
-    if (elsewhere.length > 0) throw new Error(`${text}; there is one in ${elsewhere.join(', ')}: --namespace ${elsewhere[0] ?? ''}`);
+    if (elsewhere.length > 0)
+      throw new Error(
+        `${text}; there is one in ${elsewhere.join(', ')}: --namespace ${elsewhere[0] ?? ''}`,
+      );
     plainOutput.line(text);
   }
 
@@ -123,14 +148,24 @@ class Uninstallation {
       for (const line of held.lines) plainOutput.line(`${line}: would be released first (dry run)`);
       return { ...held, lines: [] };
     }
-    await releaseAll({ api: this.#connection, adapters, clock: systemClock, timeoutSeconds: seconds('--timeout', timeout) }, held);
+    await releaseAll(
+      {
+        api: this.#connection,
+        adapters,
+        clock: systemClock,
+        timeoutSeconds: seconds('--timeout', timeout),
+      },
+      held,
+    );
     return { requests: [], machines: [], lines: [] };
   }
 
   async #refuseFinalizers(): Promise<void> {
     const { own } = await kindsHere(this.#connection);
     const kept = own.flatMap(({ objects, kind }) =>
-      objects.filter(({ metadata }) => (metadata.finalizers ?? []).length > 0).map(({ metadata }) => `${kind} ${metadata.name}`),
+      objects
+        .filter(({ metadata }) => (metadata.finalizers ?? []).length > 0)
+        .map(({ metadata }) => `${kind} ${metadata.name}`),
     );
     if (kept.length > 0)
       throw new Error(
@@ -144,7 +179,9 @@ class Uninstallation {
    */
   async #untilGone(workloads: readonly StoredObject[]): Promise<void> {
     const spaces = new Set(
-      workloads.filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet').map(({ metadata }) => metadata.namespace ?? ''),
+      workloads
+        .filter(({ kind }) => kind === 'Deployment' || kind === 'DaemonSet')
+        .map(({ metadata }) => metadata.namespace ?? ''),
     );
     const query = { labelSelector: 'app.kubernetes.io/name in (drydock,drydock-agent)' };
     const end = systemClock.now().add({ seconds: patience });
@@ -157,29 +194,46 @@ class Uninstallation {
   }
 }
 
-type Named = { readonly metadata: { readonly name: string }; readonly status?: { readonly phase?: string } };
+type Named = {
+  readonly metadata: { readonly name: string };
+  readonly status?: { readonly phase?: string };
+};
 
-const nameIn = ({ metadata }: Named): string => metadata.name;
+function nameIn({ metadata }: Named): string {
+  return metadata.name;
+}
 
 /** Returns the sources of automatic maintenances, each with the way to stop it. */
-const takersOf = async (connection: Connection): Promise<readonly string[]> => {
+async function takersOf(connection: Connection): Promise<readonly string[]> {
   const all = async (plural: string): Promise<readonly Named[]> =>
-    (await listAll(connection, `/apis/drydock.dev/v1alpha1/${plural}`, {}, 'empty')) as readonly Named[];
-  const plans = (await all('maintenanceplans')).filter(({ status }) => ['Pending', 'Running'].includes(status?.phase ?? ''));
+    (await listAll(
+      connection,
+      `/apis/drydock.dev/v1alpha1/${plural}`,
+      {},
+      'empty',
+    )) as readonly Named[];
+  const plans = (await all('maintenanceplans')).filter(({ status }) =>
+    ['Pending', 'Running'].includes(status?.phase ?? ''),
+  );
   return [
     ...plans.map(nameIn).map(name => `MaintenancePlan ${name} (drydock plan pause ${name})`),
-    ...(await all('machineeventsources')).map(nameIn).map(name => `MachineEventSource ${name} (kubectl delete machineeventsource ${name})`),
+    ...(await all('machineeventsources'))
+      .map(nameIn)
+      .map(name => `MachineEventSource ${name} (kubectl delete machineeventsource ${name})`),
   ];
-};
+}
 
 /**
  * `drydock uninstall`: shows what an installation has created, or removes it, and prints what is
  * left. Refuses while nodes are held.
  */
-export const uninstall = async (flags: UninstallFlags, env: Env): Promise<void> => {
-  if (flags.keepHeld === true && flags.releaseNodes === true) throw new UsageError('--release-nodes and --keep-held cannot be combined');
+export async function uninstall(flags: UninstallFlags, env: Env): Promise<void> {
+  if (flags.keepHeld === true && flags.releaseNodes === true)
+    throw new UsageError('--release-nodes and --keep-held cannot be combined');
   if (flags.keepHeld === true && flags.withKinds === true)
-    throw new UsageError('--keep-held and --with-kinds cannot be combined: what holds a node is an object of these kinds');
+    throw new UsageError(
+      '--keep-held and --with-kinds cannot be combined: what holds a node is an object of these kinds',
+    );
   seconds('--timeout', flags.timeout);
   await withCluster(flags, env, connection => new Uninstallation(connection, flags).run(env));
-};
+}

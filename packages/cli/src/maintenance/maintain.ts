@@ -31,14 +31,19 @@ export type MaintainFlags = ConnectionFlags & {
 
 const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
-const isStage = (text: string): text is MaintenanceStage => (stages as readonly string[]).includes(text);
+function isStage(text: string): text is MaintenanceStage {
+  return (stages as readonly string[]).includes(text);
+}
 
 /**
  * Returns the object for these flags. Throws a UsageError that names the flag and its valid values.
  */
-export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
+export function maintenanceFor(node: string, flags: MaintainFlags): JsonObject {
   const { stage } = flags;
-  if (!isStage(stage)) throw new UsageError(`invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`);
+  if (!isStage(stage))
+    throw new UsageError(
+      `invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`,
+    );
   const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
   const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
   return maintenanceObject({
@@ -55,24 +60,30 @@ export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject =
       timeoutSeconds: Math.max(0, timeoutSeconds),
     },
   });
-};
+}
 
-const create = async (connection: Connection, adapter: KindAdapter, body: JsonObject): Promise<MaintenanceRequest> => {
+async function create(
+  connection: Connection,
+  adapter: KindAdapter,
+  body: JsonObject,
+): Promise<MaintenanceRequest> {
   const answer = await connection.call(creation(adapter, body));
   if (answer.status === 404) throw new ApiError(notServed);
   if (answer.status !== 201) throw refusedError(answer);
   const request = adapter.read(answer.body);
   if (typeof request === 'string') throw new ApiError(request);
   return request;
-};
+}
 
 /** Returns whether the node has reached the wanted state, or has failed for good. */
-const isSettled = ({ stage, history }: MaintenanceRequest): boolean => {
+function isSettled({ stage, history }: MaintenanceRequest): boolean {
   if (history.state === 'Failed') return true;
-  return stage === 'Drain' ? history.state === 'Drained' : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
-};
+  return stage === 'Drain'
+    ? history.state === 'Drained'
+    : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
+}
 
-const news = ({ status }: MaintenanceRequest): readonly string[] => {
+function news({ status }: MaintenanceRequest): readonly string[] {
   const { message = '', blockers = [] } = status as MaintenanceStatus;
   const texts = new Map<string, string[]>();
   for (const { pod, volume = '', message, remedy, cause } of blockers) {
@@ -80,11 +91,18 @@ const news = ({ status }: MaintenanceRequest): readonly string[] => {
     const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
     texts.set(text, [...(texts.get(text) ?? []), pod ? `${pod.namespace}/${pod.name}` : volume]);
   }
-  return [message, ...[...texts].map(([text, whats]) => `  ${joinLimited(whats, 5)}: ${text}`)].filter(text => text !== '');
-};
+  return [
+    message,
+    ...[...texts].map(([text, whats]) => `  ${joinLimited(whats, 5)}: ${text}`),
+  ].filter(text => text !== '');
+}
 
 /** Prints changes until the node has reached the wanted state. Returns how it ended. */
-const watchOver = async (connection: Connection, request: MaintenanceRequest, output: Output): Promise<'done' | 'failed' | 'gone'> => {
+async function watchOver(
+  connection: Connection,
+  request: MaintenanceRequest,
+  output: Output,
+): Promise<'done' | 'failed' | 'gone'> {
   let ending: 'done' | 'failed' | 'gone' = 'gone';
   let said = '';
   await follow(
@@ -103,31 +121,43 @@ const watchOver = async (connection: Connection, request: MaintenanceRequest, ou
     new AbortController().signal,
   );
   return ending;
-};
+}
 
-const report = (ending: 'done' | 'failed' | 'gone', request: MaintenanceRequest, output: Output): void => {
-  if (ending === 'done') return output.line(`node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`);
+function report(
+  ending: 'done' | 'failed' | 'gone',
+  request: MaintenanceRequest,
+  output: Output,
+): void {
+  if (ending === 'done')
+    return output.line(
+      `node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`,
+    );
   process.exitCode = 1;
   output.note(
     ending === 'gone'
       ? `error: ${titleOf(request)} has been deleted by somebody`
       : `error: ${titleOf(request)} has failed; the node may still be held: drydock status ${request.nodeName}`,
   );
-};
+}
 
 /**
  * `drydock maintain NODE`: creates a Maintenance for the node, and follows it with --wait. Throws
  * an ApiError with the server's message.
  */
-export const maintain = (node: string, flags: MaintainFlags, env: Env): Promise<void> => {
+export function maintain(node: string, flags: MaintainFlags, env: Env): Promise<void> {
   const body = maintenanceFor(node, flags);
   return withCluster(flags, env, async connection => {
     const found = await connection.call({ method: 'GET', path: nodePath(node) });
     // Users who may create maintenances may lack the right to read nodes: then the operator reports
     // a missing node.
     if (found.status !== 200 && found.status !== 403) throw refusedError(found);
-    const request = await create(connection, maintenance(leaseNamespaces(env).leaseNamespace), body);
+    const request = await create(
+      connection,
+      maintenance(leaseNamespaces(env).leaseNamespace),
+      body,
+    );
     plainOutput.line(`maintenance.drydock.dev/${request.name} created`);
-    if (flags.wait === true) report(await watchOver(connection, request, plainOutput), request, plainOutput);
+    if (flags.wait === true)
+      report(await watchOver(connection, request, plainOutput), request, plainOutput);
   });
-};
+}

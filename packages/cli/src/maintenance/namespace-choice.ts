@@ -5,7 +5,9 @@ import { defaultNamespace } from '../install/install-parts.ts';
 export type NamespaceFlags = { readonly namespace?: string; readonly allNamespaces?: boolean };
 
 /** Choice of the objects to show: those of one namespace, or all. */
-export type NamespaceChoice = { readonly kind: 'all' } | { readonly kind: 'one'; readonly namespace: string };
+export type NamespaceChoice =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'one'; readonly namespace: string };
 
 /** Objects of a list to show, and the number of the others. */
 export type ChosenObjects<T> = { readonly chosen: readonly T[]; readonly elsewhere: number };
@@ -15,16 +17,22 @@ export type ChosenObjects<T> = { readonly chosen: readonly T[]; readonly elsewhe
  * another namespace could put arbitrary text into this list. Throws a UsageError for both flags at
  * once.
  */
-export const namespaceChoice = ({ namespace, allNamespaces }: NamespaceFlags): NamespaceChoice => {
-  if (namespace !== undefined && allNamespaces === true) throw new UsageError('--namespace and --all-namespaces cannot be combined');
-  return allNamespaces === true ? { kind: 'all' } : { kind: 'one', namespace: namespace ?? defaultNamespace };
-};
+export function namespaceChoice({ namespace, allNamespaces }: NamespaceFlags): NamespaceChoice {
+  if (namespace !== undefined && allNamespaces === true)
+    throw new UsageError('--namespace and --all-namespaces cannot be combined');
+  return allNamespaces === true
+    ? { kind: 'all' }
+    : { kind: 'one', namespace: namespace ?? defaultNamespace };
+}
 
 /** Selects the objects to show; cluster-scoped ones are always included. */
-export const chosenOf = <T extends { readonly namespace?: string | undefined }>(
+export function chosenOf<T extends { readonly namespace?: string | undefined }>(
   all: readonly T[],
   choice: NamespaceChoice,
-): ChosenObjects<T> => {
-  const chosen = all.filter(({ namespace }) => choice.kind === 'all' || namespace === undefined || namespace === choice.namespace);
+): ChosenObjects<T> {
+  const chosen = all.filter(
+    ({ namespace }) =>
+      choice.kind === 'all' || namespace === undefined || namespace === choice.namespace,
+  );
   return { chosen, elsewhere: all.length - chosen.length };
-};
+}

@@ -19,11 +19,17 @@ export type ReleaseFlags = ConnectionFlags & {
 /**
  * Returns the maintenances to delete. With several on the node, only the user knows which is over.
  */
-const chosen = (node: string, requests: readonly MaintenanceRequest[], { name, all }: ReleaseFlags): readonly MaintenanceRequest[] => {
+function chosen(
+  node: string,
+  requests: readonly MaintenanceRequest[],
+  { name, all }: ReleaseFlags,
+): readonly MaintenanceRequest[] {
   const named = name === undefined ? requests : requests.filter(request => request.name === name);
   if (named.length === 0) {
     throw new ApiError(
-      name === undefined ? `error: no maintenance holds node "${node}"` : `error: no maintenance "${name}" on node "${node}"`,
+      name === undefined
+        ? `error: no maintenance holds node "${node}"`
+        : `error: no maintenance "${name}" on node "${node}"`,
     );
   }
   if (named.length > 1 && all !== true) {
@@ -32,15 +38,20 @@ const chosen = (node: string, requests: readonly MaintenanceRequest[], { name, a
     );
   }
   return named;
-};
+}
 
-const remove = async (connection: Connection, request: MaintenanceRequest): Promise<void> => {
+async function remove(connection: Connection, request: MaintenanceRequest): Promise<void> {
   const answer = await connection.call(removal(request));
-  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404) throw refusedError(answer);
-};
+  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404)
+    throw refusedError(answer);
+}
 
 /** Prints what blocks the object's deletion, whenever that changes. */
-const untilGone = (connection: Connection, request: MaintenanceRequest, output: Output): Promise<void> => {
+function untilGone(
+  connection: Connection,
+  request: MaintenanceRequest,
+  output: Output,
+): Promise<void> {
   let said = '';
   return follow(
     connection,
@@ -48,30 +59,38 @@ const untilGone = (connection: Connection, request: MaintenanceRequest, output: 
     now => {
       if (now === undefined) return 'done';
       const others = now.finalizers.filter(finalizer => finalizer !== now.adapter.finalizer);
-      const text = others.length === 0 ? '' : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
+      const text =
+        others.length === 0
+          ? ''
+          : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
       if (text !== said && text !== '') output.note(text);
       said = text;
       return 'continue';
     },
     new AbortController().signal,
   );
-};
+}
 
 /**
  * `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the
  * node has been released.
  */
-export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
-  withCluster(flags, env, async connection => {
+export function release(node: string, flags: ReleaseFlags, env: Env): Promise<void> {
+  return withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);
     const here = await requestsOf(connection, adapters, node);
-    if (here.length === 0 && !(await isAnyServed(connection, adapters))) throw new ApiError(notServed);
+    if (here.length === 0 && !(await isAnyServed(connection, adapters)))
+      throw new ApiError(notServed);
     for (const request of chosen(node, here, flags)) {
       await remove(connection, request);
       if (flags.wait) await untilGone(connection, request, plainOutput);
-      plainOutput.line(`${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);
+      plainOutput.line(
+        `${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`,
+      );
     }
     const left = flags.wait ? await requestsOf(connection, adapters, node) : [];
-    if (left.length > 0) plainOutput.note(`node/${node} stays held by ${left.map(titleOf).join(', ')}`);
+    if (left.length > 0)
+      plainOutput.note(`node/${node} stays held by ${left.map(titleOf).join(', ')}`);
     else if (flags.wait) plainOutput.line(`node/${node} released`);
   });
+}

@@ -18,24 +18,35 @@ export type ShownMachine = {
   readonly message: string;
 };
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
 
-const shown = ({ machineName, nodeName, history, events, status }: MachineRequest): ShownMachine => ({
-  machine: machineName,
-  node: nodeName ?? history.nodeName ?? '',
-  events: events.map(({ kind, state, deadline }) => `${kind} ${state.toLowerCase()}${deadline ? ` by ${timeText(deadline)}` : ''}`),
-  strategy: textOf(status['strategy']),
-  phase: history.phase ?? 'Pending',
-  waitingFor: textOf(status['waitingFor']),
-  deadline: textOf(status['deadline']),
-  message: textOf(status['message']),
-});
+function shown({ machineName, nodeName, history, events, status }: MachineRequest): ShownMachine {
+  return {
+    machine: machineName,
+    node: nodeName ?? history.nodeName ?? '',
+    events: events.map(
+      ({ kind, state, deadline }) =>
+        `${kind} ${state.toLowerCase()}${deadline ? ` by ${timeText(deadline)}` : ''}`,
+    ),
+    strategy: textOf(status['strategy']),
+    phase: history.phase ?? 'Pending',
+    waitingFor: textOf(status['waitingFor']),
+    deadline: textOf(status['deadline']),
+    message: textOf(status['message']),
+  };
+}
 
 /**
  * Returns machines with announced events that are not over, of one node or of all; the earliest
  * deadline first.
  */
-export const machinesOf = async (api: Api, node: string | undefined, choice: NamespaceChoice): Promise<ChosenObjects<ShownMachine>> => {
+export async function machinesOf(
+  api: Api,
+  node: string | undefined,
+  choice: NamespaceChoice,
+): Promise<ChosenObjects<ShownMachine>> {
   const objects = await listAll(api, machineMaintenancesPath, {}, 'empty');
   const open = objects
     .map(readMachineMaintenance)
@@ -47,10 +58,10 @@ export const machinesOf = async (api: Api, node: string | undefined, choice: Nam
     .filter(one => node === undefined || one.node === node || one.machine === node)
     .toSorted((one, other) => ((one.deadline || '~') < (other.deadline || '~') ? -1 : 1));
   return { chosen: here, elsewhere };
-};
+}
 
 /** Returns the machines as text; empty when there are none. */
-export const machinesTable = (all: readonly ShownMachine[]): string => {
+export function machinesTable(all: readonly ShownMachine[]): string {
   if (all.length === 0) return '';
   const rows = all.map(({ machine, node, events, strategy, phase, waitingFor, deadline }) => [
     machine,
@@ -61,6 +72,11 @@ export const machinesTable = (all: readonly ShownMachine[]): string => {
     waitingFor || '-',
     deadline || '-',
   ]);
-  const details = all.filter(({ message }) => message !== '').flatMap(({ machine, message }) => ['', `${machine}: ${message}`]);
-  return joinRows([...table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]), ...details]);
-};
+  const details = all
+    .filter(({ message }) => message !== '')
+    .flatMap(({ machine, message }) => ['', `${machine}: ${message}`]);
+  return joinRows([
+    ...table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]),
+    ...details,
+  ]);
+}

@@ -4,28 +4,35 @@ import { statusTable } from './status-table.ts';
 
 type Shown = Parameters<typeof statusTable>[0][number];
 
-const shown = (over: Partial<Shown> = {}): Shown => ({
-  node: 'n1',
-  kind: 'Maintenance',
-  name: 'disk',
-  phase: 'Draining',
-  stage: 'Drain',
-  reason: 'disk is failing',
-  requester: '',
-  ends: '',
-  progress: '2/5',
-  since: '2026-11-21T08:00:00Z',
-  message: '',
-  blockers: [],
-  ...over,
-});
+function shown(over: Partial<Shown> = {}): Shown {
+  return {
+    node: 'n1',
+    kind: 'Maintenance',
+    name: 'disk',
+    phase: 'Draining',
+    stage: 'Drain',
+    reason: 'disk is failing',
+    requester: '',
+    ends: '',
+    progress: '2/5',
+    since: '2026-11-21T08:00:00Z',
+    message: '',
+    blockers: [],
+    ...over,
+  };
+}
 
-const blocker = (what: string, over: Partial<Shown['blockers'][number]> = {}): Shown['blockers'][number] => ({
-  cause: 'DisruptionBudget',
-  what,
-  message: 'budget web needs 3',
-  ...over,
-});
+function blocker(
+  what: string,
+  over: Partial<Shown['blockers'][number]> = {},
+): Shown['blockers'][number] {
+  return {
+    cause: 'DisruptionBudget',
+    what,
+    message: 'budget web needs 3',
+    ...over,
+  };
+}
 
 test('nothing to show is said in a sentence', () => {
   assert.equal(statusTable([], [], { node: undefined, wide: false }), 'No node is in maintenance.');
@@ -33,10 +40,14 @@ test('nothing to show is said in a sentence', () => {
 });
 
 test('columns are as wide as their widest cell, and no line ends in blanks', () => {
-  const text = statusTable([shown(), shown({ node: 'a-much-longer-name', reason: '', phase: 'Drained' })], ['n9'], {
-    node: undefined,
-    wide: false,
-  });
+  const text = statusTable(
+    [shown(), shown({ node: 'a-much-longer-name', reason: '', phase: 'Drained' })],
+    ['n9'],
+    {
+      node: undefined,
+      wide: false,
+    },
+  );
   assert.equal(
     text,
     [
@@ -53,7 +64,10 @@ test('below the table: what is the matter, who is in the way, since when, and wh
     blocker('shop/a', { since: '2026-11-21T08:01:00Z', remedy: 'run more replicas' }),
     blocker('', { cause: 'VolumeAttached', message: 'volume pv-1 is still attached' }),
   ];
-  const text = statusTable([shown({ message: '2 of 5 pods gone', blockers })], [], { node: 'n1', wide: false });
+  const text = statusTable([shown({ message: '2 of 5 pods gone', blockers })], [], {
+    node: 'n1',
+    wide: false,
+  });
   assert.equal(
     text.slice(text.indexOf('\n\n') + 2),
     [
@@ -66,8 +80,14 @@ test('below the table: what is the matter, who is in the way, since when, and wh
 });
 
 test('wide: who asked, how far it is to go, when it is expected to end, and how many are in the way', () => {
-  const one = shown({ requester: 'patching.example.com', ends: '2026-11-21T09:00:00Z', blockers: [blocker('shop/a')] });
-  const [head, row, other] = statusTable([one], ['n9'], { node: undefined, wide: true }).split('\n');
+  const one = shown({
+    requester: 'patching.example.com',
+    ends: '2026-11-21T09:00:00Z',
+    blockers: [blocker('shop/a')],
+  });
+  const [head, row, other] = statusTable([one], ['n9'], { node: undefined, wide: true }).split(
+    '\n',
+  );
   assert.match(head ?? '', /REASON +STAGE +REQUESTER +EXPECTED END +BLOCKERS$/);
   assert.match(row ?? '', /disk is failing +Drain +patching.example.com +2026-11-21T09:00:00Z +1$/);
   assert.match(other ?? '', /^n9 .*- +- +- +- +- +- +-$/);
@@ -75,10 +95,15 @@ test('wide: who asked, how far it is to go, when it is expected to end, and how 
 
 test('of many blockers ten are shown and the rest is counted', () => {
   const blockers = Array.from({ length: 5000 }, (_, n) => blocker(`shop/p${n}`));
-  const lines = statusTable([shown({ blockers })], [], { node: undefined, wide: false }).split('\n');
+  const lines = statusTable([shown({ blockers })], [], { node: undefined, wide: false }).split(
+    '\n',
+  );
   assert.equal(lines.length, 2 + 2 + 10 + 1);
   assert.equal(lines.at(-1), '  and 4990 more');
-  const ten = statusTable([shown({ blockers: blockers.slice(0, 10) })], [], { node: undefined, wide: false });
+  const ten = statusTable([shown({ blockers: blockers.slice(0, 10) })], [], {
+    node: undefined,
+    wide: false,
+  });
   assert.doesNotMatch(ten, / more$/);
 });
 

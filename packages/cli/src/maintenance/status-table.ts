@@ -25,30 +25,45 @@ export type Shown = {
 const maxBlockers = 10;
 
 /** Returns rows of cells in columns three blanks apart, like kubectl's. */
-export const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
+export function table(rows: readonly (readonly string[])[]): readonly string[] {
+  return columns(rows, 3);
+}
 
-const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] => [
-  `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
-  ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
-];
+function blockerLines({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] {
+  return [
+    `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
+    ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
+  ];
+}
 
 /** Returns lines for VMs that migrate; the others are among the blockers. */
-const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
+function vmLines({ summary, open }: VmsNow): readonly string[] {
   const moving = open.filter(({ state }) => state === 'Migrating');
   const lines = moving.slice(0, maxBlockers).map(({ name, message = '', target, progress }) => {
     const percent = progress === undefined ? '' : ` ${progress} %`;
     return `    ${name}${target === undefined ? '' : ` → ${target}`}${percent}${message === '' ? '' : `: ${message}`}`;
   });
-  return [`  ${summary}`, ...lines, ...(moving.length > maxBlockers ? [`    and ${moving.length - maxBlockers} more`] : [])];
-};
+  return [
+    `  ${summary}`,
+    ...lines,
+    ...(moving.length > maxBlockers ? [`    and ${moving.length - maxBlockers} more`] : []),
+  ];
+}
 
-const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown): readonly string[] => {
+function details({
+  node,
+  kind,
+  name,
+  message,
+  blockers,
+  virtualMachines,
+}: Shown): readonly string[] {
   if (blockers.length === 0 && message === '' && virtualMachines === undefined) return [];
   const more = blockers.length > maxBlockers ? [`  and ${blockers.length - maxBlockers} more`] : [];
   const head = `${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
   const vms = virtualMachines === undefined ? [] : vmLines(virtualMachines);
   return ['', head, ...vms, ...blockers.slice(0, maxBlockers).flatMap(blockerLines), ...more];
-};
+}
 
 /** Choice of output: one node or all, few columns or all. */
 type Choice = { readonly node: string | undefined; readonly wide: boolean };
@@ -56,22 +71,27 @@ type Choice = { readonly node: string | undefined; readonly wide: boolean };
 const defaults = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
 const more = ['STAGE', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
 
-const defaultCells = (one: Shown): readonly string[] => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
-const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string[] => [
-  stage,
-  requester || '-',
-  ends || '-',
-  String(blockers.length),
-];
+function defaultCells(one: Shown): readonly string[] {
+  return [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
+}
+function moreCells({ stage, requester, ends, blockers }: Shown): readonly string[] {
+  return [stage, requester || '-', ends || '-', String(blockers.length)];
+}
 
 /** Returns the whole status as text. */
-export const statusTable = (all: readonly Shown[], others: readonly string[], { node, wide }: Choice): string => {
+export function statusTable(
+  all: readonly Shown[],
+  others: readonly string[],
+  { node, wide }: Choice,
+): string {
   if (all.length === 0 && others.length === 0) {
     return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;
   }
   const head = wide ? [...defaults, ...more] : defaults;
-  const rows = all.map(one => (wide ? [...defaultCells(one), ...moreCells(one)] : defaultCells(one)));
+  const rows = all.map(one =>
+    wide ? [...defaultCells(one), ...moreCells(one)] : defaultCells(one),
+  );
   const nobody = Array.from({ length: head.length - 4 }, () => '-');
   const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
   return joinRows([...table([head, ...rows, ...cordoned]), ...all.flatMap(details)]);
-};
+}

@@ -15,11 +15,12 @@ import { chosenOf, type NamespaceFlags, namespaceChoice } from './namespace-choi
 import { machinesOf, machinesTable, type ShownMachine } from './status-machines.ts';
 import { type Shown, statusTable } from './status-table.ts';
 
-export type StatusFlags = ConnectionFlags & NamespaceFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
+export type StatusFlags = ConnectionFlags &
+  NamespaceFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
 type Looked = { readonly blockers: readonly BlockerSummary[]; readonly vms?: VmsNow };
 
-const shown = (request: MaintenanceRequest, { blockers, vms }: Looked): Shown => {
+function shown(request: MaintenanceRequest, { blockers, vms }: Looked): Shown {
   const { adapter, history } = request;
   return {
     node: request.nodeName,
@@ -36,40 +37,53 @@ const shown = (request: MaintenanceRequest, { blockers, vms }: Looked): Shown =>
     blockers,
     ...(vms && { virtualMachines: vms }),
   };
-};
+}
 
-const lookAt = async (
+async function lookAt(
   connection: Connection,
   nodeName: string,
   requests: readonly MaintenanceRequest[],
-): Promise<ReadonlyMap<string, Looked>> => {
+): Promise<ReadonlyMap<string, Looked>> {
   const { now, ...drainInputs } = await drainInputsAt(connection, nodeName);
   const looks = requests.map(request => {
     const vms = vmsNow(request, drainInputs, now);
-    return [request.key, { blockers: blockersNow(request, drainInputs, now), ...(vms && { vms }) }] as const;
+    return [
+      request.key,
+      { blockers: blockersNow(request, drainInputs, now), ...(vms && { vms }) },
+    ] as const;
   });
   return new Map(looks);
-};
+}
 
 /**
  * Returns cordoned nodes without a maintenance: users run `status` to learn who holds a node, and
  * then see that none of these kinds does.
  */
-const cordonedByOthers = async (
+async function cordonedByOthers(
   api: Api,
   node: string | undefined,
   requests: readonly MaintenanceRequest[],
-): Promise<readonly string[]> => {
+): Promise<readonly string[]> {
   const nodes = (await listAll(api, '/api/v1/nodes')).map(readNode);
   const known = new Set(requests.map(({ nodeName }) => nodeName));
   return nodes
-    .filter(one => one.unschedulable && !known.has(one.name) && (node === undefined || one.name === node))
+    .filter(
+      one => one.unschedulable && !known.has(one.name) && (node === undefined || one.name === node),
+    )
     .map(({ name }) => name);
+}
+
+type Told = {
+  readonly all: readonly Shown[];
+  readonly others: readonly string[];
+  readonly machines: readonly ShownMachine[];
 };
 
-type Told = { readonly all: readonly Shown[]; readonly others: readonly string[]; readonly machines: readonly ShownMachine[] };
-
-const tell = ({ all, others, machines }: Told, node: string | undefined, output: StatusFlags['output']): string => {
+function tell(
+  { all, others, machines }: Told,
+  node: string | undefined,
+  output: StatusFlags['output'],
+): string {
   const everything = { maintenances: all, cordonedByOthers: others, machineMaintenances: machines };
   switch (output) {
     case 'json':
@@ -83,18 +97,21 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
     default:
       return output satisfies never;
   }
-};
+}
 
 /** `drydock status [NODE]`: reads the cluster once and prints the maintenances. Writes nothing. */
-export const status = async (
+export async function status(
   node: string | undefined,
   flags: StatusFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
+): Promise<void> {
   const choice = namespaceChoice(flags);
   await withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);
-    const { chosen: requests, elsewhere } = chosenOf(await requestsOf(connection, adapters, node), choice);
+    const { chosen: requests, elsewhere } = chosenOf(
+      await requestsOf(connection, adapters, node),
+      choice,
+    );
     const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
     const looks = new Map<string, Looked>();
     for (const name of nodes) {
@@ -107,7 +124,10 @@ export const status = async (
     printText(tell({ all, others, machines: machines.chosen }, node, flags.output));
     const hidden = elsewhere + machines.elsewhere;
     if (hidden > 0)
-      plainOutput.note(`${hidden} ${hidden === 1 ? 'object' : 'objects'} of other namespaces not shown; --all-namespaces shows them`);
-    if (requests.length === 0 && !(await isAnyServed(connection, adapters))) plainOutput.note(notServed);
+      plainOutput.note(
+        `${hidden} ${hidden === 1 ? 'object' : 'objects'} of other namespaces not shown; --all-namespaces shows them`,
+      );
+    if (requests.length === 0 && !(await isAnyServed(connection, adapters)))
+      plainOutput.note(notServed);
   });
-};
+}

@@ -1,5 +1,10 @@
 import { isMissing, matches } from '@drydock/apimachinery';
-import { operatorPods, operatorSelector, readOperatorPod, stayingOn } from '@drydock/core/maintenance';
+import {
+  operatorPods,
+  operatorSelector,
+  readOperatorPod,
+  stayingOn,
+} from '@drydock/core/maintenance';
 import { readNode } from '@drydock/core/node';
 import { type Pod, readPod } from '@drydock/core/pod';
 import type { KindAdapter } from '@drydock/core/request';
@@ -30,7 +35,7 @@ type Target =
  * Parses `NODE`, `POD`, `node/NODE`, `pod/POD` or `NAMESPACE/POD`. Throws a UsageError for anything
  * else.
  */
-export const targetOf = (text: string, namespace: string): Target => {
+export function targetOf(text: string, namespace: string): Target {
   const [first = '', second, ...rest] = text.split('/');
   if (rest.length > 0 || first === '' || second === '')
     throw new UsageError(`"${text}" is neither a node nor a pod; use NODE, POD or NAMESPACE/POD`);
@@ -38,78 +43,121 @@ export const targetOf = (text: string, namespace: string): Target => {
   if (['node', 'nodes', 'no'].includes(first)) return { kind: 'node', name: second };
   if (['pod', 'pods', 'po'].includes(first)) return { kind: 'pod', namespace, name: second };
   return { kind: 'pod', namespace: first, name: second };
-};
+}
 
-const get = (connection: Connection, path: string): Promise<ApiResponse> => connection.call({ method: 'GET', path });
+function get(connection: Connection, path: string): Promise<ApiResponse> {
+  return connection.call({ method: 'GET', path });
+}
 
-const podPath = (namespace: string, name: string): string =>
-  `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+function podPath(namespace: string, name: string): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+}
 
 /**
  * Throws when the pod's whole namespace is missing, because that explains more than the missing
  * pod.
  */
-const refuseMissingNamespace = async (connection: Connection, namespace: string): Promise<void> => {
+async function refuseMissingNamespace(connection: Connection, namespace: string): Promise<void> {
   const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
-  if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces lists the namespaces`);
-};
+  if (answer.status === 404)
+    throw new ApiError(
+      `${refusedError(answer).message}; kubectl get namespaces lists the namespaces`,
+    );
+}
 
 type WhySubject = { readonly nodeName: string; readonly pod?: Pod };
 
-const find = async (connection: Connection, target: Target, kinds: readonly KindAdapter[]): Promise<WhySubject> => {
+async function find(
+  connection: Connection,
+  target: Target,
+  kinds: readonly KindAdapter[],
+): Promise<WhySubject> {
   if (target.kind !== 'pod') {
     const { name } = target;
     const node = await get(connection, nodePath(name));
     const isGone = isMissing(name, node);
     // A maintenance may still refer to a deleted node.
-    if (node.status === 200 || (isGone && (await requestsOf(connection, kinds, name)).length > 0)) return { nodeName: name };
+    if (node.status === 200 || (isGone && (await requestsOf(connection, kinds, name)).length > 0))
+      return { nodeName: name };
     if (target.kind === 'node' || !isGone) throw refusedError(node);
   }
   const answer = await get(connection, podPath(target.namespace, target.name));
   if (answer.status === 404) await refuseMissingNamespace(connection, target.namespace);
   if (target.kind === 'either' && answer.status === 404) {
-    throw new ApiError(`error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`);
+    throw new ApiError(
+      `error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`,
+    );
   }
   if (answer.status !== 200) throw refusedError(answer);
   const pod = readPod(answer.body);
   return { nodeName: pod.nodeName, pod };
-};
+}
 
 /**
  * Returns why a drain would leave the operator's pod on the node; undefined when it would not, or
  * when the facts cannot be read.
  */
-const staysOn = async (connection: Connection, nodeName: string, pods: readonly Pod[]): Promise<string | undefined> => {
+async function staysOn(
+  connection: Connection,
+  nodeName: string,
+  pods: readonly Pod[],
+): Promise<string | undefined> {
   const here = pods.find(({ labels }) => matches(operatorSelector, labels));
   if (here === undefined) return undefined;
   const lists = await Promise.all(
     [`/api/v1/namespaces/${encodeURIComponent(here.namespace)}/pods`, '/api/v1/nodes'].map(path =>
-      connection.call({ method: 'GET', path, ...(path.endsWith('/pods') && { query: operatorPods }) }),
+      connection.call({
+        method: 'GET',
+        path,
+        ...(path.endsWith('/pods') && { query: operatorPods }),
+      }),
     ),
   );
   if (lists.some(({ status }) => status !== 200)) return undefined;
-  const [replicas = [], nodes = []] = lists.map(({ body }) => (body as { readonly items: readonly unknown[] }).items);
-  return stayingOn(nodeName, { pods: replicas.map(readOperatorPod), nodes: nodes.map(readNode), wanted: new Set() });
-};
+  const [replicas = [], nodes = []] = lists.map(
+    ({ body }) => (body as { readonly items: readonly unknown[] }).items,
+  );
+  return stayingOn(nodeName, {
+    pods: replicas.map(readOperatorPod),
+    nodes: nodes.map(readNode),
+    wanted: new Set(),
+  });
+}
 
-const knownOf = async (connection: Connection, nodeName: string, kinds: readonly KindAdapter[]): Promise<WhyInputs> => {
+async function knownOf(
+  connection: Connection,
+  nodeName: string,
+  kinds: readonly KindAdapter[],
+): Promise<WhyInputs> {
   const [requests, { now, ...drainInputs }] = await Promise.all([
     requestsOf(connection, kinds, nodeName),
     drainInputsAt(connection, nodeName),
   ]);
   const usual = { ...seedPolicy, force: false, deleteEmptyDirData: false };
-  const stays = requests.length > 0 ? undefined : await staysOn(connection, nodeName, drainInputs.pods);
-  return { nodeName, requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now, ...(stays !== undefined && { stays }) };
-};
+  const stays =
+    requests.length > 0 ? undefined : await staysOn(connection, nodeName, drainInputs.pods);
+  return {
+    nodeName,
+    requests,
+    imagined: drainRequest(nodeName, usual, now),
+    drainInputs,
+    now,
+    ...(stays !== undefined && { stays }),
+  };
+}
 
 /**
  * `drydock why NODE|POD`: prints the blockers in one paragraph, with a remedy. Throws an ApiError
  * in kubectl's words for a missing object.
  */
-export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
-  withCluster(flags, env, async connection => {
+export function why(text: string, flags: WhyFlags, env: Env): Promise<void> {
+  return withCluster(flags, env, async connection => {
     const kinds = await kindsOf(connection, env);
-    const { nodeName, pod } = await find(connection, targetOf(text, flags.namespace ?? connection.namespace), kinds);
+    const { nodeName, pod } = await find(
+      connection,
+      targetOf(text, flags.namespace ?? connection.namespace),
+      kinds,
+    );
     if (pod !== undefined && nodeName === '') {
       plainOutput.line(`Pod ${pod.key} is on no node: it waits for the scheduler.`);
       return;
@@ -117,5 +165,12 @@ export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
     const known = await knownOf(connection, nodeName, kinds);
     const { node } = known.drainInputs;
     if (pod !== undefined) plainOutput.line(whyPod(pod, known));
-    else plainOutput.line([whyNode(known), ...(node === undefined ? [] : await plansAbout(connection, node, known.requests))].join(' '));
+    else
+      plainOutput.line(
+        [
+          whyNode(known),
+          ...(node === undefined ? [] : await plansAbout(connection, node, known.requests)),
+        ].join(' '),
+      );
   });
+}

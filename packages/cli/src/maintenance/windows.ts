@@ -40,86 +40,127 @@ type Shown = {
 };
 
 /** Formats a time in the zone, with its offset. */
-const local = (instant: Temporal.Instant, timeZone: string): string =>
-  instant.toZonedDateTimeISO(timeZone).toString({ smallestUnit: 'minute', timeZoneName: 'never' });
+function local(instant: Temporal.Instant, timeZone: string): string {
+  return instant
+    .toZonedDateTimeISO(timeZone)
+    .toString({ smallestUnit: 'minute', timeZoneName: 'never' });
+}
 
-const zoneOf = (windows: readonly MaintenanceWindow[]): string => {
-  const zones = new Set(windows.filter(({ problem }) => problem === undefined).map(({ timeZone }) => timeZone));
+function zoneOf(windows: readonly MaintenanceWindow[]): string {
+  const zones = new Set(
+    windows.filter(({ problem }) => problem === undefined).map(({ timeZone }) => timeZone),
+  );
   const [zone = 'UTC'] = zones;
   return zones.size === 1 ? zone : 'UTC';
-};
+}
 
-const stateOf = (
+function stateOf(
   windows: readonly MaintenanceWindow[],
   now: Temporal.Instant,
   timeZone: string,
-): Pick<Shown, 'state' | 'until' | 'why'> => {
+): Pick<Shown, 'state' | 'until' | 'why'> {
   const calendar = calendarOf(windows);
   const problem = windows.find(one => one.problem !== undefined)?.problem;
   const frozen = freezeAt(calendar, now);
   if (frozen !== undefined) {
-    return { state: 'frozen', until: local(frozen.until, timeZone), ...(frozen.reason !== undefined && { why: frozen.reason }) };
+    return {
+      state: 'frozen',
+      until: local(frozen.until, timeZone),
+      ...(frozen.reason !== undefined && { why: frozen.reason }),
+    };
   }
   const open = openNow(calendar, now);
-  if (open === undefined) return problem === undefined ? { state: 'closed' } : { state: 'not readable', why: problem };
+  if (open === undefined)
+    return problem === undefined ? { state: 'closed' } : { state: 'not readable', why: problem };
   if (calendar.always) return { state: 'always open' };
   return { state: 'open', until: local(open.to, timeZone) };
-};
+}
 
-const shown = (name: string, windows: readonly MaintenanceWindow[], count: number, now: Temporal.Instant): Shown => {
+function shown(
+  name: string,
+  windows: readonly MaintenanceWindow[],
+  count: number,
+  now: Temporal.Instant,
+): Shown {
   const timeZone = zoneOf(windows);
   const state = stateOf(windows, now, timeZone);
   const told = ({ from, to }: Span): { readonly from: string; readonly to: string } => ({
     from: local(from, timeZone),
     to: local(to, timeZone),
   });
-  const openings = state.state === 'always open' ? [] : nextSpans(calendarOf(windows), now, count).map(told);
+  const openings =
+    state.state === 'always open' ? [] : nextSpans(calendarOf(windows), now, count).map(told);
   return { name, timeZone, ...state, openings };
-};
+}
 
-const rowsOf = ({ name, timeZone, state, until, why, openings }: Shown): readonly (readonly string[])[] => {
-  const said = [until === undefined ? state : `${state} until ${until}`, ...(why === undefined ? [] : [`(${why})`])].join(' ');
+function rowsOf({
+  name,
+  timeZone,
+  state,
+  until,
+  why,
+  openings,
+}: Shown): readonly (readonly string[])[] {
+  const said = [
+    until === undefined ? state : `${state} until ${until}`,
+    ...(why === undefined ? [] : [`(${why})`]),
+  ].join(' ');
   const [first, ...others] = openings.map(({ from, to }) => [from, to]);
-  return [[name, timeZone, said, ...(first ?? ['-', '-'])], ...others.map(cells => ['', '', '', ...cells])];
-};
+  return [
+    [name, timeZone, said, ...(first ?? ['-', '-'])],
+    ...others.map(cells => ['', '', '', ...cells]),
+  ];
+}
 
-const countOf = (text: string): number => {
+function countOf(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1 || count > 100)
     throw new UsageError(`invalid value "${text}" for --count: expected a number from 1 to 100`);
   return count;
-};
+}
 
-const nodeAt = async (api: Api, name: string) => {
-  const answer = await api.call({ method: 'GET', path: `/api/v1/nodes/${encodeURIComponent(name)}` });
+async function nodeAt(api: Api, name: string) {
+  const answer = await api.call({
+    method: 'GET',
+    path: `/api/v1/nodes/${encodeURIComponent(name)}`,
+  });
   if (answer.status !== 200) throw refusedError(answer);
   return readNode(answer.body);
-};
+}
 
-const collect = async (api: Connection, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
+async function collect(
+  api: Connection,
+  node: string | undefined,
+  kind: WindowedKind,
+  count: number,
+): Promise<readonly Shown[]> {
   const windows = (await listAll(api, windowsPath, {}, 'empty')).map(readMaintenanceWindow);
   const now = api.clock.now();
   if (node === undefined) return windows.map(window => shown(window.name, [window], count, now));
   const { labels } = await nodeAt(api, node);
   const own = windows.filter(window => appliesTo(window, { kind, labels, eventKinds }));
   return [shown(own.length === 0 ? '-' : own.map(({ name }) => name).join(','), own, count, now)];
-};
+}
 
 /**
  * `drydock windows [NODE]`: prints when maintenances may start, by window, or for one node by all
  * windows that apply to it. Times are in the window's zone; for several zones, in UTC.
  */
-export const windows = async (
+export async function windows(
   node: string | undefined,
   flags: WindowsFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
+): Promise<void> {
   const count = countOf(flags.count);
   await withCluster(flags, env, async api => {
     const all = await collect(api, node, flags.kind, count);
     if (flags.output === 'json') return printText(written({ windows: all }, 'json'));
-    if (all.length > 0) return printText(joinRows(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)])));
+    if (all.length > 0)
+      return printText(
+        joinRows(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)])),
+      );
     plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
-    if ((await api.call({ method: 'GET', path: windowsPath, query: { limit: 1 } })).status === 404) plainOutput.note(notServed);
+    if ((await api.call({ method: 'GET', path: windowsPath, query: { limit: 1 } })).status === 404)
+      plainOutput.note(notServed);
   });
-};
+}

@@ -5,7 +5,13 @@ import type { PanicHandler } from '@drydock/utils';
  * every replica would crash in the same way, and with them the webhook that API requests wait for.
  * Only the task that threw has ended; the loops, the lease and the watches continue.
  */
-export const installCrashHandlers = (defects: PanicHandler): void => {
-  process.on('unhandledRejection', reason => void defects.tell('Process', 'unhandledRejection', reason));
-  process.on('uncaughtException', error => void defects.tell('Process', 'uncaughtException', error));
-};
+export function installCrashHandlers(defects: PanicHandler): void {
+  process.on(
+    'unhandledRejection',
+    reason => void defects.tell('Process', 'unhandledRejection', reason),
+  );
+  process.on(
+    'uncaughtException',
+    error => void defects.tell('Process', 'uncaughtException', error),
+  );
+}

@@ -25,7 +25,7 @@ export type IntakeSettings = {
   readonly types: Readonly<Record<string, EventKind>>;
 };
 
-const typeOf = (text: string): readonly [string, EventKind] => {
+function typeOf(text: string): readonly [string, EventKind] {
   const [type = '', word = ''] = text.split('=');
   const kind = eventKinds.find(one => one === word);
   if (type === '' || kind === undefined) {
@@ -34,39 +34,61 @@ const typeOf = (text: string): readonly [string, EventKind] => {
     );
   }
   return [type, kind];
-};
+}
 
 /** Checks the flags; returns undefined when the intake is disabled. */
-export const intakeSettings = (flags: IntakeFlags, address: Address | undefined): IntakeSettings | undefined => {
-  const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
+export function intakeSettings(
+  flags: IntakeFlags,
+  address: Address | undefined,
+): IntakeSettings | undefined {
+  const {
+    eventIntakeTokenFile: tokenFile = '',
+    eventIntakeType: types = [],
+    eventIntakeCertDir: certDir,
+  } = flags;
   if (address === undefined) return undefined;
-  if (tokenFile === '') throw new UsageError('--event-intake-token-file is required: it holds the tokens that senders must present');
+  if (tokenFile === '')
+    throw new UsageError(
+      '--event-intake-token-file is required: it holds the tokens that senders must present',
+    );
   return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
-};
+}
 
 /**
  * Accepts CloudEvents until the returned function is called; while another replica leads, senders
  * receive an error that makes them retry. Throws a UsageError.
  */
-export const openEventIntake = async (
+export async function openEventIntake(
   settings: IntakeSettings | undefined,
   activeManager: ActiveManager,
   { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
-): Promise<() => void> => {
+): Promise<() => void> {
   if (settings === undefined) return () => {};
   const { address, tokenFile, certDir, types } = settings;
   const tokens = new EventTokens(tokenFile, systemClock, log);
   try {
-    const read = (request: Parameters<typeof readCloudEvents>[0]) => readCloudEvents(request, { types });
+    const read = (request: Parameters<typeof readCloudEvents>[0]) =>
+      readCloudEvents(request, { types });
     const ownerOf = (token: string): string | undefined => tokens.ownerOf(token);
-    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events), defects };
+    const intake = {
+      ownerOf,
+      read,
+      received: (events: readonly MachineEvent[]) => activeManager.receive(events),
+      defects,
+    };
     const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
-    const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, { log, defects });
+    const stop =
+      certDir === undefined
+        ? () => {}
+        : await showMounted('--event-intake-cert-dir', certDir, show, { log, defects });
     log.info('serving the event intake', { port, secure: certDir !== undefined });
     return () => (stop(), close());
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = errorText(error);
-    throw new UsageError(`failed to serve the event intake on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(
+      `failed to serve the event intake on ${address.host ?? ''}:${address.port}: ${cause}`,
+      { cause: error },
+    );
   }
-};
+}

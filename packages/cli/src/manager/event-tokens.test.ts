@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { silentLog, VirtualClock } from '@drydock/utils';
 import { EventTokens } from './event-tokens.ts';
 
-const workplace = () => {
+function workplace() {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-tokens-'));
   const clock = new VirtualClock();
   return {
@@ -16,7 +16,7 @@ const workplace = () => {
     tokens: (name: string) => new EventTokens(join(folder, name), clock, silentLog),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
   };
-};
+}
 
 test('a file has one token, and one that is changed counts no more within seconds', async () => {
   using it = workplace();
@@ -57,7 +57,10 @@ test('without a token nothing is opened, and when it is gone later nobody is let
   using it = workplace();
   assert.throws(() => it.tokens('none'), { name: 'UsageError', message: /cannot be read/ });
   it.write('empty', ' \n');
-  assert.throws(() => it.tokens('empty'), { name: 'UsageError', message: /is empty: it would admit everybody/ });
+  assert.throws(() => it.tokens('empty'), {
+    name: 'UsageError',
+    message: /is empty: it would admit everybody/,
+  });
   it.write('token', 'first');
   const tokens = it.tokens('token');
   rmSync(it.at('token'));

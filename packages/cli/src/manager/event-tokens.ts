@@ -7,21 +7,25 @@ import { errorText, UsageError } from '@drydock/utils';
 /** Milliseconds between reads of a mounted Secret: removing a token needs no restart. */
 const againAfterMs = 10_000;
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
 
 /**
  * Returns each token with its owner: the file's name in a folder, as a Secret is mounted; `default`
  * for a single file.
  */
-const read = (path: string): ReadonlyMap<string, Buffer> => {
+function read(path: string): ReadonlyMap<string, Buffer> {
   const files = statSync(path).isDirectory()
     ? readdirSync(path)
         .filter(name => !name.startsWith('.'))
         .map(name => [name, join(path, name)] as const)
     : [['default', path] as const];
   const tokens = files.map(([name, file]) => [name, readFileSync(file, 'utf8').trim()] as const);
-  return new Map(tokens.filter(([, token]) => token !== '').map(([name, token]) => [name, digest(token)]));
-};
+  return new Map(
+    tokens.filter(([, token]) => token !== '').map(([name, token]) => [name, digest(token)]),
+  );
+}
 
 /**
  * Tokens of event senders. A token that is removed from its file becomes invalid within seconds;
@@ -46,9 +50,13 @@ export class EventTokens {
     try {
       this.#tokens = read(path);
     } catch (error) {
-      throw new UsageError(`--event-intake-token-file ${path} cannot be read: ${errorText(error)}`, { cause: error });
+      throw new UsageError(
+        `--event-intake-token-file ${path} cannot be read: ${errorText(error)}`,
+        { cause: error },
+      );
     }
-    if (this.#tokens.size === 0) throw new UsageError(`--event-intake-token-file ${path} is empty: it would admit everybody`);
+    if (this.#tokens.size === 0)
+      throw new UsageError(`--event-intake-token-file ${path} is empty: it would admit everybody`);
   }
 
   /** Returns the owner of the token; undefined for an unknown one. Compares in constant time. */

@@ -8,7 +8,7 @@ import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 
-const prepared = async (statuses: Readonly<Record<string, number>>) => {
+async function prepared(statuses: Readonly<Record<string, number>>) {
   const calls: string[] = [];
   const log = new FakeLog();
   const call = async ({ method, path, query }: ApiCall) => {
@@ -18,9 +18,17 @@ const prepared = async (statuses: Readonly<Record<string, number>>) => {
     if (status === 0) throw new Error('connection refused');
     return { status, headers: {}, body: { kind: 'Status', message: `said ${status}` } };
   };
-  await prepareLeaseNamespaces({ api: { call }, log, defects: new PanicHandler({ log }), signal: new AbortController().signal }, adapters);
+  await prepareLeaseNamespaces(
+    {
+      api: { call },
+      log,
+      defects: new PanicHandler({ log }),
+      signal: new AbortController().signal,
+    },
+    adapters,
+  );
   return { calls, log };
-};
+}
 
 const lease = 'POST /apis/coordination.k8s.io/v1/namespaces/leases/leases dry run';
 const namespace = 'POST /api/v1/namespaces';
@@ -44,7 +52,10 @@ test('one that may not be made is told in one line, with the command that makes 
   );
   const forbidden = await prepared({ [lease]: 403 });
   assert.deepEqual(forbidden.calls, [lease]);
-  assert.match(String(forbidden.log.lines[0]?.fields['command']), /^kubectl create rolebinding drydock-node-leases --namespace leases /);
+  assert.match(
+    String(forbidden.log.lines[0]?.fields['command']),
+    /^kubectl create rolebinding drydock-node-leases --namespace leases /,
+  );
 });
 
 test('what cannot be asked keeps nobody from starting', async () => {

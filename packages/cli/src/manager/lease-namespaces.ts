@@ -9,17 +9,19 @@ import type { Reach } from '../shared/kinds.ts';
  * start where they are missing, as medik8s' operator does.
  */
 
-const lease = (namespace: string) => ({
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  metadata: { name: 'drydock-is-asking', namespace },
-});
+function lease(namespace: string) {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'drydock-is-asking', namespace },
+  };
+}
 
 /**
  * Sends a dry run: it shows whether the namespace exists, and whether leases may be created in it.
  */
-const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<ApiResponse> =>
-  api.call(
+function tryLease(api: Api, namespace: string, signal: AbortSignal): Promise<ApiResponse> {
+  return api.call(
     {
       method: 'POST',
       path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`,
@@ -28,11 +30,20 @@ const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<Api
     },
     signal,
   );
+}
 
-const make = (api: Api, name: string, signal: AbortSignal): Promise<ApiResponse> =>
-  api.call({ method: 'POST', path: '/api/v1/namespaces', body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } }, signal);
+function make(api: Api, name: string, signal: AbortSignal): Promise<ApiResponse> {
+  return api.call(
+    {
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    },
+    signal,
+  );
+}
 
-const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSignal): Promise<void> => {
+async function prepare(api: Api, namespace: string, log: Log, signal: AbortSignal): Promise<void> {
   const tried = await tryLease(api, namespace, signal);
   if (tried.status === 403) {
     const command = `kubectl create rolebinding drydock-node-leases --namespace ${namespace} --clusterrole drydock-node-leases --serviceaccount drydock-system:drydock`;
@@ -44,27 +55,32 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
   }
   if (tried.status !== 404) return;
   const made = await make(api, namespace, signal);
-  if (made.status === 201) return log.info('created the namespace of the node leases', { namespace });
+  if (made.status === 201)
+    return log.info('created the namespace of the node leases', { namespace });
   if (made.status === 409) return;
   const command = `kubectl create namespace ${namespace}`;
-  log.warn('the namespace of the node leases is missing and may not be created, so no node can be held: create it', {
-    namespace,
-    command,
-    error: statusMessage(made),
-  });
-};
+  log.warn(
+    'the namespace of the node leases is missing and may not be created, so no node can be held: create it',
+    {
+      namespace,
+      command,
+      error: statusMessage(made),
+    },
+  );
+}
 
 /** Creates missing namespaces. Never rejects: a failure shows again with the first lease. */
-export const prepareLeaseNamespaces = async (
+export async function prepareLeaseNamespaces(
   { api, log, defects, signal }: Omit<Reach, 'clock'>,
   adapters: readonly KindAdapter[],
-): Promise<void> => {
+): Promise<void> {
   for (const namespace of new Set(leaseNames(adapters, 'x').map(one => one.namespace))) {
     try {
       await prepare(api, namespace, log, signal);
     } catch (error) {
       const why = defects.textOf('Process', namespace, error);
-      if (!signal.aborted) log.debug('failed to read the namespace of the node leases', { namespace, error: why });
+      if (!signal.aborted)
+        log.debug('failed to read the namespace of the node leases', { namespace, error: why });
     }
   }
-};
+}

@@ -1,12 +1,17 @@
 import { type Command, Option } from 'commander';
 
 /** Collects values of flags that may be repeated, or contain several values separated by commas. */
-const list = (text: string, before: readonly string[]): readonly string[] => [...before, ...text.split(',')];
+function list(text: string, before: readonly string[]): readonly string[] {
+  return [...before, ...text.split(',')];
+}
 
 /** Adds the flags of machine maintenances to `drydock operator`. */
-export const machineFlags = (command: Command): Command =>
-  command
-    .option('--machine-maintenance-namespace <name>', "namespace to create MachineMaintenances in (default: the operator's own)")
+export function machineFlags(command: Command): Command {
+  return command
+    .option(
+      '--machine-maintenance-namespace <name>',
+      "namespace to create MachineMaintenances in (default: the operator's own)",
+    )
     .addOption(
       new Option(
         '--machine-maintenance-watch-namespaces <name,...>',
@@ -16,12 +21,25 @@ export const machineFlags = (command: Command): Command =>
         .argParser(list),
     )
     .addOption(
-      new Option('--allowed-aws-endpoint <url>', 'further EC2 endpoint that MachineEventSources may name; may be repeated')
+      new Option(
+        '--allowed-aws-endpoint <url>',
+        'further EC2 endpoint that MachineEventSources may name; may be repeated',
+      )
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     )
-    .addOption(new Option('--machines-per-set <n>', 'maximum machines of one set in maintenance at a time (0: no limit)').default('1'))
-    .addOption(new Option('--machines-per-zone <n>', 'maximum machines of one zone in maintenance at a time (0: no limit)').default('0'))
+    .addOption(
+      new Option(
+        '--machines-per-set <n>',
+        'maximum machines of one set in maintenance at a time (0: no limit)',
+      ).default('1'),
+    )
+    .addOption(
+      new Option(
+        '--machines-per-zone <n>',
+        'maximum machines of one zone in maintenance at a time (0: no limit)',
+      ).default('0'),
+    )
     .addOption(
       new Option(
         '--nodes-unavailable <n>',
@@ -34,3 +52,4 @@ export const machineFlags = (command: Command): Command =>
         'seconds to begin draining before the time the cloud announced, unless a window says otherwise',
       ).default('1800'),
     );
+}

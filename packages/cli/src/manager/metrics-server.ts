@@ -36,15 +36,14 @@ export class SharedCertificate {
 }
 
 /** Returns the DNS names of the Service in deploy/operator, through which Prometheus scrapes. */
-export const metricsNames = (namespace: string): readonly string[] => [
-  `drydock-metrics.${namespace}.svc`,
-  `drydock-metrics.${namespace}.svc.cluster.local`,
-];
+export function metricsNames(namespace: string): readonly string[] {
+  return [`drydock-metrics.${namespace}.svc`, `drydock-metrics.${namespace}.svc.cluster.local`];
+}
 
-const selfSigned = async (): Promise<KeyPair> => {
+async function selfSigned(): Promise<KeyPair> {
   const now = systemClock.now();
   return makeServing(await makeAuthority(now), [hostname(), 'localhost', '127.0.0.1'], now);
-};
+}
 
 type Parts = {
   readonly all: Metrics;
@@ -54,12 +53,17 @@ type Parts = {
   readonly webhookCertificate: SharedCertificate | undefined;
 };
 
-const openSecurely = async (
+async function openSecurely(
   { address, certDir }: MetricsSettings & { readonly address: Address },
   pages: Readonly<Record<string, Page>>,
   { api, log, defects, webhookCertificate }: Parts,
-): Promise<{ readonly port: number; readonly close: () => void }> => {
-  const { port, close, show } = await listenSecurely(address, pages, new Guard(api, systemClock, defects), defects);
+): Promise<{ readonly port: number; readonly close: () => void }> {
+  const { port, close, show } = await listenSecurely(
+    address,
+    pages,
+    new Guard(api, systemClock, defects),
+    defects,
+  );
   if (certDir !== undefined) {
     const stop = await showMounted('--metrics-cert-dir', certDir, show, { log, defects });
     return { port, close: () => (stop(), close()) };
@@ -67,17 +71,19 @@ const openSecurely = async (
   if (webhookCertificate === undefined) show(await selfSigned());
   else webhookCertificate.follow(show);
   return { port, close };
-};
+}
 
 /**
  * Serves /metrics until the returned function is called. Throws a UsageError when the address or
  * the certificate is not available.
  */
-export const openMetrics = async (settings: MetricsSettings, parts: Parts): Promise<() => void> => {
+export async function openMetrics(settings: MetricsSettings, parts: Parts): Promise<() => void> {
   const { address, secure } = settings;
   if (address === undefined) return () => {};
   const { all, log } = parts;
-  const pages = { '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }) };
+  const pages = {
+    '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }),
+  };
   try {
     const { port, close } = secure
       ? await openSecurely({ ...settings, address }, pages, parts)
@@ -87,6 +93,9 @@ export const openMetrics = async (settings: MetricsSettings, parts: Parts): Prom
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = errorText(error);
-    throw new UsageError(`failed to serve metrics on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(
+      `failed to serve metrics on ${address.host ?? ''}:${address.port}: ${cause}`,
+      { cause: error },
+    );
   }
-};
+}

@@ -6,20 +6,21 @@ import { errorText, systemClock, UsageError } from '@drydock/utils';
 /** Milliseconds between reads; the kubelet replaces a mounted Secret within a minute. */
 const lookEveryMs = 10_000;
 
-const pairIn = (folder: string): Promise<KeyPair | undefined> =>
-  mountedPair([{ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }]);
+function pairIn(folder: string): Promise<KeyPair | undefined> {
+  return mountedPair([{ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }]);
+}
 
 /**
  * Delivers tls.crt and tls.key of a folder, and again when they change, until the returned function
  * is called. Throws a UsageError when they are missing at the start; later errors are logged, and
  * the last pair stays in use.
  */
-export const showMounted = async (
+export async function showMounted(
   flag: string,
   folder: string,
   show: (pair: KeyPair) => void,
   { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
-): Promise<() => void> => {
+): Promise<() => void> {
   const first = await pairIn(folder).catch((error: unknown) => {
     throw new UsageError(`${flag}: ${errorText(error)}`, { cause: error });
   });
@@ -31,7 +32,10 @@ export const showMounted = async (
     while (!stop.signal.aborted) {
       await systemClock.sleep(lookEveryMs, stop.signal);
       const pair = await pairIn(folder).catch((error: unknown) => {
-        log.warn('failed to reload a certificate', { folder, error: defects.textOf('Process', folder, error) });
+        log.warn('failed to reload a certificate', {
+          folder,
+          error: defects.textOf('Process', folder, error),
+        });
         return undefined;
       });
       if (pair === undefined || pair.cert === shown) continue;
@@ -42,4 +46,4 @@ export const showMounted = async (
   };
   void follow();
   return () => stop.abort();
-};
+}

@@ -14,11 +14,17 @@ export type OpenStackFlags = {
 };
 
 /** Adds the flags. */
-export const openStackFlags = (command: Command): Command =>
-  command
-    .option('--openstack', 'treat nodes as hypervisors of the OpenStack named by OS_CLOUD or the OS_* variables, and move their servers')
+export function openStackFlags(command: Command): Command {
+  return command
+    .option(
+      '--openstack',
+      'treat nodes as hypervisors of the OpenStack named by OS_CLOUD or the OS_* variables, and move their servers',
+    )
     .option('--openstack-cloud <name>', 'as --openstack, with this cloud of clouds.yaml')
-    .option('--openstack-config-path <file>', 'as --openstack, with a configuration file of nova-kubernetes-drain')
+    .option(
+      '--openstack-config-path <file>',
+      'as --openstack, with a configuration file of nova-kubernetes-drain',
+    )
     .option('--openstack-region <name>', 'region to use; required if the catalog has several')
     .option('--openstack-interface <name>', 'interface of the endpoint: internal, public or admin')
     .option('--openstack-ca-file <file>', 'path of the CA certificates to trust')
@@ -27,4 +33,9 @@ export const openStackFlags = (command: Command): Command =>
       'maximum migrations off one host at a time, including those queued in Nova',
       String(defaultLimits.perHost),
     )
-    .option('--openstack-migrations <n>', 'maximum migrations off all hosts at a time', String(defaultLimits.total));
+    .option(
+      '--openstack-migrations <n>',
+      'maximum migrations off all hosts at a time',
+      String(defaultLimits.total),
+    );
+}

@@ -6,21 +6,24 @@ import { errorText, systemClock, UsageError } from '@drydock/utils';
 import { kindsHere } from '../shared/kinds.ts';
 import type { OperatorSettings } from './operator-flags.ts';
 
-const closed = async (): Promise<void> => {};
+async function closed(): Promise<void> {}
 
 /**
  * Serves the read-only dashboard, if the flag is set; returns a function that closes it. The same
  * in every replica, leader or not. Throws a UsageError when the address is not available.
  */
-export const openOperatorDashboard = async (
+export async function openOperatorDashboard(
   settings: OperatorSettings,
   connection: Connection,
   { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
   signal: AbortSignal,
-): Promise<() => Promise<void>> => {
+): Promise<() => Promise<void>> {
   const { dashboardAddress: address } = settings;
   if (address?.host === undefined) return closed;
-  const adapters = await kindsHere({ api: connection, clock: systemClock, log, defects, signal }, settings);
+  const adapters = await kindsHere(
+    { api: connection, clock: systemClock, log, defects, signal },
+    settings,
+  );
   if (adapters === undefined) return closed;
   const { host, port } = address;
   const common = {
@@ -34,11 +37,18 @@ export const openOperatorDashboard = async (
     defects,
   };
   try {
-    const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
+    const dashboard = await startDashboard({
+      ...common,
+      access: { kind: 'read-only' },
+      host,
+      port,
+    });
     log.info('serving the dashboard', { url: dashboard.url });
     return () => dashboard.close();
   } catch (error) {
     const cause = errorText(error);
-    throw new UsageError(`failed to serve the dashboard on ${host}:${port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the dashboard on ${host}:${port}: ${cause}`, {
+      cause: error,
+    });
   }
-};
+}

@@ -21,8 +21,13 @@ const plain: OperatorFlags = {
   allowedAwsEndpoint: [],
 };
 
-const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
-  operatorSettings({ ...plain, ...over }, env, terminal);
+function settings(
+  over: Partial<OperatorFlags> = {},
+  env: Readonly<Record<string, string>> = {},
+  terminal = false,
+): OperatorSettings {
+  return operatorSettings({ ...plain, ...over }, env, terminal);
+}
 
 test('without flags: the addresses, lease terms and namespace of the operator that is replaced', () => {
   assert.deepEqual(settings(), {
@@ -62,29 +67,49 @@ test('the lease namespace comes from the environment; an empty one is none', () 
 });
 
 test('a pod knows its own name from its manifest', () => {
-  assert.equal(settings({}, { POD_NAMESPACE: 'drydock-system', POD_NAME: 'drydock-1' }).ownPod, 'drydock-system/drydock-1');
+  assert.equal(
+    settings({}, { POD_NAMESPACE: 'drydock-system', POD_NAME: 'drydock-1' }).ownPod,
+    'drydock-system/drydock-1',
+  );
   assert.equal(settings({}, { POD_NAMESPACE: 'drydock-system' }).ownPod, undefined);
 });
 
 test('0 or nothing switches an address off', () => {
   assert.equal(settings({ metricsBindAddress: '0' }).metrics.address, undefined);
   assert.equal(settings({ healthProbeBindAddress: '' }).healthAddress, undefined);
-  assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metrics.address, { host: '127.0.0.1', port: 9 });
+  assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metrics.address, {
+    host: '127.0.0.1',
+    port: 9,
+  });
 });
 
 test('the dashboard is off unless asked for, and then on this machine alone', () => {
-  const dashboard = (dashboardBindAddress: string): unknown => settings({ dashboardBindAddress }).dashboardAddress;
+  const dashboard = (dashboardBindAddress: string): unknown =>
+    settings({ dashboardBindAddress }).dashboardAddress;
   assert.deepEqual([dashboard('0'), dashboard('')], [undefined, undefined]);
   assert.deepEqual(dashboard('127.0.0.1:8721'), { host: '127.0.0.1', port: 8721 });
   assert.deepEqual(dashboard('[::1]:8721'), { host: '::1', port: 8721 });
-  for (const address of [':8721', '0.0.0.0:8721', '[::]:8721', '10.0.0.1:8721', '127.evil.example:8721', 'localhost.example:1']) {
-    assert.throws(() => dashboard(address), { name: 'UsageError', message: /--dashboard-bind-address.*loopback addresses only/ }, address);
+  for (const address of [
+    ':8721',
+    '0.0.0.0:8721',
+    '[::]:8721',
+    '10.0.0.1:8721',
+    '127.evil.example:8721',
+    'localhost.example:1',
+  ]) {
+    assert.throws(
+      () => dashboard(address),
+      { name: 'UsageError', message: /--dashboard-bind-address.*loopback addresses only/ },
+      address,
+    );
   }
 });
 
 test("booleans are spelled in any of Go's ways", () => {
-  for (const value of [true, 'true', 't', '1', 'True', 'TRUE', 'T']) assert.equal(settings({ leaderElect: value }).leaderElect, true);
-  for (const value of [false, 'false', 'f', '0', 'False', 'FALSE', 'F']) assert.equal(settings({ leaderElect: value }).leaderElect, false);
+  for (const value of [true, 'true', 't', '1', 'True', 'TRUE', 'T'])
+    assert.equal(settings({ leaderElect: value }).leaderElect, true);
+  for (const value of [false, 'false', 'f', '0', 'False', 'FALSE', 'F'])
+    assert.equal(settings({ leaderElect: value }).leaderElect, false);
 });
 
 test("levels are zap's names or numbers", () => {
@@ -136,7 +161,10 @@ for (const [flag, flags] of wrong) {
       () => settings(flags),
       (error: unknown) => {
         assert.ok(error instanceof UsageError);
-        assert.ok(error.message.startsWith(`invalid value "${String(value)}" for ${flag}: expected `), error.message);
+        assert.ok(
+          error.message.startsWith(`invalid value "${String(value)}" for ${flag}: expected `),
+          error.message,
+        );
         assert.doesNotMatch(error.message, /\n/);
         assert.equal(exitCodeOf(error), 2);
         return true;
@@ -147,7 +175,10 @@ for (const [flag, flags] of wrong) {
 
 test('exit codes: 2 for what the caller has to mend, 1 for everything else', () => {
   const kubeconfig = Object.assign(new Error('no cluster'), { name: 'KubeconfigError' });
-  assert.deepEqual([exitCodeOf(kubeconfig), exitCodeOf(new Error('x')), exitCodeOf('x')], [2, 1, 1]);
+  assert.deepEqual(
+    [exitCodeOf(kubeconfig), exitCodeOf(new Error('x')), exitCodeOf('x')],
+    [2, 1, 1],
+  );
 });
 
 test('OpenStack is asked only when a flag says so, and what is wrong with its configuration is said at the start', () => {
@@ -168,6 +199,9 @@ test('OpenStack is asked only when a flag says so, and what is wrong with its co
 });
 
 test('sources of metrics and alerts are those of a file; an empty name is none', () => {
-  assert.equal(settings({ monitoringConfig: '/etc/drydock/monitoring.yaml' }).monitoringConfig, '/etc/drydock/monitoring.yaml');
+  assert.equal(
+    settings({ monitoringConfig: '/etc/drydock/monitoring.yaml' }).monitoringConfig,
+    '/etc/drydock/monitoring.yaml',
+  );
   assert.equal(settings({ monitoringConfig: '' }).monitoringConfig, undefined);
 });

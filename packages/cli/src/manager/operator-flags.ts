@@ -78,92 +78,114 @@ export type OperatorSettings = {
   readonly webhook: WebhookSettings | undefined;
 };
 
-const addressOf = (flag: string, text: string): Address | undefined => {
+function addressOf(flag: string, text: string): Address | undefined {
   if (text === '0' || text === '') return undefined;
   const address = parseAddress(text);
   if (address === undefined)
-    throw new UsageError(`invalid value "${text}" for ${flag}: expected host:port or :port, or 0 to switch it off`);
+    throw new UsageError(
+      `invalid value "${text}" for ${flag}: expected host:port or :port, or 0 to switch it off`,
+    );
   return address;
-};
+}
 
 /**
  * Returns a loopback address. Kubernetes decides who may read a cluster: the page is reached
  * through `kubectl port-forward`, never from a network.
  */
-const loopbackOf = (flag: string, text: string): Address | undefined => {
+function loopbackOf(flag: string, text: string): Address | undefined {
   const address = addressOf(flag, text);
   if (address === undefined) return undefined;
   const { host = '' } = address;
   if (host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)) return address;
-  throw new UsageError(`${flag} is "${text}"; the dashboard is served on loopback addresses only, for example 127.0.0.1:8721`);
-};
+  throw new UsageError(
+    `${flag} is "${text}"; the dashboard is served on loopback addresses only, for example 127.0.0.1:8721`,
+  );
+}
 
-const booleanOf = (flag: string, value: boolean | string): boolean => {
+function booleanOf(flag: string, value: boolean | string): boolean {
   if (typeof value === 'boolean') return value;
   if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
   if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
   throw new UsageError(`invalid value "${value}" for ${flag}: expected true or false`);
-};
+}
 
-const ownPodOf = (env: Env): string | undefined => {
+function ownPodOf(env: Env): string | undefined {
   const { POD_NAMESPACE: namespace = '', POD_NAME: name = '' } = env;
   return namespace === '' || name === '' ? undefined : `${namespace}/${name}`;
-};
+}
 
 /** Returns the log level for zap's: a name, or a number of steps below info. */
-const levelOf = (text = 'info'): string => {
+function levelOf(text = 'info'): string {
   if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
   if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
   if (text === 'panic') return 'error';
-  throw new UsageError(`invalid value "${text}" for --zap-log-level: expected debug, info, warn, error or a number`);
-};
+  throw new UsageError(
+    `invalid value "${text}" for --zap-log-level: expected debug, info, warn, error or a number`,
+  );
+}
 
-const secondsOf = (flag: string, text: string): number => {
+function secondsOf(flag: string, text: string): number {
   const seconds = Number(text);
   if (!Number.isInteger(seconds) || seconds < 4)
-    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number of seconds, 4 or more`);
+    throw new UsageError(
+      `invalid value "${text}" for ${flag}: expected a whole number of seconds, 4 or more`,
+    );
   return seconds;
-};
+}
 
-const countOf = (flag: string, text: string): number => {
+function countOf(flag: string, text: string): number {
   const count = Number(text);
   if (text === '' || !Number.isInteger(count) || count < 0)
     throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more`);
   return count;
-};
+}
 
 /** Parses a number or a percentage. */
-const amountOf = (flag: string, text: string): IntOrPercent => {
+function amountOf(flag: string, text: string): IntOrPercent {
   const amount: IntOrPercent = text.endsWith('%') ? text : countOrNaN(text);
   if (resolveAmount(amount, 100) === undefined)
-    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more, or a percentage from 1% to 100%`);
+    throw new UsageError(
+      `invalid value "${text}" for ${flag}: expected a whole number, 0 or more, or a percentage from 1% to 100%`,
+    );
   return amount;
-};
+}
 
-const countOrNaN = (text: string): number => (text === '' ? Number.NaN : Number(text));
+function countOrNaN(text: string): number {
+  return text === '' ? Number.NaN : Number(text);
+}
 
-const namespaceNames = (names: readonly string[]): readonly string[] => {
-  const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+function namespaceNames(names: readonly string[]): readonly string[] {
+  const odd = names.find(
+    name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name),
+  );
   if (odd !== undefined)
     throw new UsageError(
       `invalid value "${odd}" for --machine-maintenance-watch-namespaces: expected comma-separated names of namespaces, or *`,
     );
   return names;
-};
+}
 
-const endpoints = (urls: readonly string[]): readonly string[] => {
+function endpoints(urls: readonly string[]): readonly string[] {
   const odd = urls.find(url => !/^https?:\/\//.test(url) || !URL.canParse(url));
   if (odd !== undefined)
-    throw new UsageError(`invalid value "${odd}" for --allowed-aws-endpoint: expected a URL, for example https://ec2.cloud.example.com`);
+    throw new UsageError(
+      `invalid value "${odd}" for --allowed-aws-endpoint: expected a URL, for example https://ec2.cloud.example.com`,
+    );
   return urls;
-};
+}
 
 /**
  * Checks the flags; throws a UsageError that names the flag and its valid values. An empty
  * LEASE_NAMESPACE means the default.
  */
-export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
-  const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
+export function operatorSettings(
+  flags: OperatorFlags,
+  env: Env,
+  terminal: boolean,
+): OperatorSettings {
+  const chosen =
+    flags.logFormat ??
+    (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
   return {
     metrics: {
       address: addressOf('--metrics-bind-address', flags.metricsBindAddress),
@@ -179,7 +201,8 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     ownNode: env['NODE_NAME'] === '' ? undefined : env['NODE_NAME'],
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     evictionRequests: flags.evictionRequests,
-    machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
+    machineNamespace:
+      flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
     machines: {
       awsEndpoints: endpoints(flags.allowedAwsEndpoint),
       watchNamespaces: namespaceNames(flags.machineMaintenanceWatchNamespaces),
@@ -193,10 +216,13 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     },
     logFormat: chosen ?? (terminal ? 'text' : 'json'),
     logLevel: levelOf(flags.zapLogLevel),
-    eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
+    eventIntake: intakeSettings(
+      flags,
+      addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0'),
+    ),
     openStack: openStackOf(flags, env, systemClock),
     monitoringConfig: flags.monitoringConfig === '' ? undefined : flags.monitoringConfig,
     notificationConfig: flags.notificationConfig === '' ? undefined : flags.notificationConfig,
     webhook: webhookSettings(flags, env),
   };
-};
+}

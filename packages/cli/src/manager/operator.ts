@@ -28,39 +28,46 @@ import { openWebhook } from './webhook.ts';
 /** Milliseconds for events that are still in flight at the end. */
 const flushMs = 2000;
 
-const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
+function text(status: number, body: string): Awaited<ReturnType<Page>> {
+  return { status, type: 'text/plain; charset=utf-8', text: body };
+}
 
 /**
  * Returns the health pages. Live as long as it responds; ready when the webhook responds (of every
  * replica, leader or not) and all inputs of decisions have synced, or another replica leads;
  * forbidden collections are named. Not ready any more after the stop signal.
  */
-const healthPages = (
+function healthPages(
   activeManager: ActiveManager,
   webhook: { ready(): boolean },
   mayStandBy: boolean,
   signal: AbortSignal,
-): Readonly<Record<string, Page>> => ({
-  '/healthz': async () => text(200, 'ok\n'),
-  '/readyz': async () => {
-    if (signal.aborted) return text(503, 'shutting down\n');
-    if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
-    if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
-    const { unsynced, withheld } = activeManager.overview();
-    // Forbidden collections stay unread until the right is granted: webhook and drains continue
-    // meanwhile, and a rollout does not wait for it.
-    const unread = unsynced.filter(name => !withheld.includes(name));
-    if (unread.length > 0) return text(503, `not read yet: ${unread.join(', ')}\n`);
-    return text(200, withheld.length > 0 ? `ok, without what may not be read: ${withheld.join(', ')}\n` : 'ok\n');
-  },
-});
+): Readonly<Record<string, Page>> {
+  return {
+    '/healthz': async () => text(200, 'ok\n'),
+    '/readyz': async () => {
+      if (signal.aborted) return text(503, 'shutting down\n');
+      if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
+      if (!activeManager.acts && mayStandBy) return text(200, 'ok\n');
+      const { unsynced, withheld } = activeManager.overview();
+      // Forbidden collections stay unread until the right is granted: webhook and drains continue
+      // meanwhile, and a rollout does not wait for it.
+      const unread = unsynced.filter(name => !withheld.includes(name));
+      if (unread.length > 0) return text(503, `not read yet: ${unread.join(', ')}\n`);
+      return text(
+        200,
+        withheld.length > 0 ? `ok, without what may not be read: ${withheld.join(', ')}\n` : 'ok\n',
+      );
+    },
+  };
+}
 
-const serve = async (
+async function serve(
   what: string,
   address: Address | undefined,
   pages: Readonly<Record<string, Page>>,
   { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
-): Promise<() => void> => {
+): Promise<() => void> {
   if (address === undefined) return () => {};
   try {
     const { port, close } = await listen(address, pages, defects);
@@ -68,9 +75,12 @@ const serve = async (
     return close;
   } catch (error) {
     const cause = errorText(error);
-    throw new UsageError(`failed to serve ${what} on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(
+      `failed to serve ${what} on ${address.host ?? ''}:${address.port}: ${cause}`,
+      { cause: error },
+    );
   }
-};
+}
 
 /** Fence without leader election: this process is the only one, and may always act. */
 const everyoneActs: Fence = { mayAct: () => true };
@@ -93,14 +103,14 @@ type Parts = {
 /** Kinds that the operator finds in the cluster when it starts. */
 type ServedKinds = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
-const controllerManagerOf = (
+function controllerManagerOf(
   { connection, recorder, metrics, settings, monitoring, log, defects, leaderNamespace }: Parts,
   found: ServedKinds,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
   namespace: string,
-): ControllerManager =>
-  controllerManager({
+): ControllerManager {
+  return controllerManager({
     ...found,
     ...(self && { self }),
     api: connection,
@@ -112,7 +122,10 @@ const controllerManagerOf = (
     log,
     defects,
     evictionRequests: settings.evictionRequests,
-    terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
+    terms: {
+      durationSeconds: settings.leaseSeconds,
+      renewEverySeconds: settings.leaseSeconds / renewals,
+    },
     machines: { ...settings.machines, namespace },
     ...(settings.ownNode !== undefined && { ownNode: settings.ownNode }),
     ...(settings.ownPod !== undefined && { ownPod: settings.ownPod }),
@@ -121,11 +134,14 @@ const controllerManagerOf = (
     novaMeter: metrics.novaMeter,
     monitoring,
   });
+}
 
 /**
  * Returns the namespace of new MachineMaintenances: the operator's own, unless a flag overrides it.
  */
-const machineNamespace = ({ settings, connection }: Parts): string => settings.machineNamespace ?? connection.namespace;
+function machineNamespace({ settings, connection }: Parts): string {
+  return settings.machineNamespace ?? connection.namespace;
+}
 
 /**
  * Milliseconds for which a replica that has handed over leaves the lease to others; a sole replica
@@ -139,7 +155,10 @@ const standBackMs = 10_000;
  */
 const handedOverMs = 600_000;
 
-const findOut = async ({ connection: api, settings, log, defects }: Parts, signal: AbortSignal): Promise<ServedKinds | undefined> => {
+async function findOut(
+  { connection: api, settings, log, defects }: Parts,
+  signal: AbortSignal,
+): Promise<ServedKinds | undefined> {
   const asking = { api, clock: systemClock, log, defects, signal };
   await logServerVersion(asking);
   const adapters = await kindsHere(asking, settings);
@@ -147,27 +166,30 @@ const findOut = async ({ connection: api, settings, log, defects }: Parts, signa
   if (adapters === undefined) return undefined;
   await prepareLeaseNamespaces(asking, adapters);
   return { adapters, openShift };
-};
+}
 
 /**
  * Returns the common prefix of the identities of this pod's processes. Each listens on the pod's
  * port for the probes before it contends: since this process has that port, the others have ended,
  * and their lease is taken without waiting.
  */
-const ownPrefixOf = ({ podUid, healthAddress }: OperatorSettings): string | undefined =>
-  podUid === undefined || healthAddress === undefined || healthAddress.port === 0 ? undefined : `${hostname()}_${podUid}_`;
+function ownPrefixOf({ podUid, healthAddress }: OperatorSettings): string | undefined {
+  return podUid === undefined || healthAddress === undefined || healthAddress.port === 0
+    ? undefined
+    : `${hostname()}_${podUid}_`;
+}
 
 /**
  * Contends for the lease repeatedly; hands it over when this replica's own pod is the last one to
  * leave a node.
  */
-const takeTurns = async (
+async function takeTurns(
   parts: Parts,
   activeManager: ActiveManager,
   namespace: string,
   pod: string | undefined,
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<void> {
   const { connection, log, defects } = parts;
   const ownPrefix = ownPrefixOf(parts.settings);
   const identity = `${ownPrefix ?? `${hostname()}_`}${randomUUID()}`;
@@ -175,36 +197,70 @@ const takeTurns = async (
   while (!signal.aborted) {
     const resign = new AbortController();
     const handOver = (): void => {
-      if (!resign.signal.aborted) log.info('handing over: the node of this replica is being drained', { pod });
+      if (!resign.signal.aborted)
+        log.info('handing over: the node of this replica is being drained', { pod });
       handedOverAt = performance.now();
       resign.abort();
     };
-    const handedOver = (): boolean => !resign.signal.aborted && performance.now() - handedOverAt <= handedOverMs;
-    const self = pod === undefined ? undefined : { pod, node: parts.settings.ownNode, handOver, handedOver };
+    const handedOver = (): boolean =>
+      !resign.signal.aborted && performance.now() - handedOverAt <= handedOverMs;
+    const self =
+      pod === undefined ? undefined : { pod, node: parts.settings.ownNode, handOver, handedOver };
     const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
       const end = AbortSignal.any([stop, resign.signal]);
       const found = await findOut(parts, end);
-      if (found !== undefined) await activeManager.serve(controllerManagerOf(parts, found, fence, self, machineNamespace(parts)), end);
+      if (found !== undefined)
+        await activeManager.serve(
+          controllerManagerOf(parts, found, fence, self, machineNamespace(parts)),
+          end,
+        );
     };
-    const contender = { api: connection, watcher: connection, clock: systemClock, random: Math.random, log, defects, identity, ownPrefix };
+    const contender = {
+      api: connection,
+      watcher: connection,
+      clock: systemClock,
+      random: Math.random,
+      log,
+      defects,
+      identity,
+      ownPrefix,
+    };
     await elect({ ...contender, namespace, name: leaderLease, signal, lead });
     if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
   }
-};
+}
 
 /** Runs at once, or whenever this replica leads; a leader that loses its lease contends again. */
-const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
+async function work(
+  parts: Parts,
+  activeManager: ActiveManager,
+  leaderNamespace: string,
+  signal: AbortSignal,
+): Promise<void> {
   const { settings } = parts;
-  if (settings.leaderElect) return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
+  if (settings.leaderElect)
+    return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
   const found = await findOut(parts, signal);
   const pod = settings.ownPod;
-  const self = pod === undefined ? undefined : { pod, node: settings.ownNode, handOver: () => {}, handedOver: () => true };
+  const self =
+    pod === undefined
+      ? undefined
+      : { pod, node: settings.ownNode, handOver: () => {}, handedOver: () => true };
   if (found !== undefined)
-    await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, self, machineNamespace(parts)), signal);
-};
+    await activeManager.serve(
+      controllerManagerOf(parts, found, everyoneActs, self, machineNamespace(parts)),
+      signal,
+    );
+}
 
-const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: PanicHandler): Promise<Connection> =>
-  connect({
+function connectFor(
+  flags: OperatorFlags,
+  env: Env,
+  log: Log,
+  all: Metrics,
+  defects: PanicHandler,
+): Promise<Connection> {
+  return connect({
     ...connectionOf(flags),
     env,
     userAgent: `drydock/${version()}`,
@@ -212,21 +268,67 @@ const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defe
     onResponse: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
     defects,
   });
+}
 
-const openNotifier = (
+function openNotifier(
   { notificationConfig: file }: OperatorSettings,
   { notificationMeter: meter }: Metrics,
   log: Log,
   defects: PanicHandler,
-): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, defects, meter }));
+): Notifier | undefined {
+  return file === undefined
+    ? undefined
+    : new Notifier(file, { clock: systemClock, log, defects, meter });
+}
+
+function openSources(
+  { monitoringConfig: file }: OperatorSettings,
+  { monitoringMeter: meter }: Metrics,
+  log: Log,
+): ReturnType<typeof openMonitoring> | undefined {
+  return file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter });
+}
+
+function processLog({ logFormat: format, logLevel: level }: OperatorSettings): Log {
+  const stream = process.stderr;
+  return pinoLog({ format, level, stream, colour: stream.isTTY });
+}
+
+function eventRecorder(connection: Connection, log: Log, defects: PanicHandler): EventRecorder {
+  return new EventRecorder({
+    api: connection,
+    clock: connection.clock,
+    log,
+    defects,
+    random: Math.random,
+    instance: hostname(),
+  });
+}
+
+/** Serves health, metrics and the intake of events. Returns what ends each. */
+async function serveAll(
+  settings: OperatorSettings,
+  activeManager: ActiveManager,
+  webhook: Awaited<ReturnType<typeof openWebhook>>,
+  signal: AbortSignal,
+  metricsOptions: Parameters<typeof openMetrics>[1],
+): Promise<readonly (() => void)[]> {
+  const { log, defects } = metricsOptions;
+  const pages = healthPages(activeManager, webhook, settings.leaderElect, signal);
+  return [
+    await serve('health', settings.healthAddress, pages, { log, defects }),
+    await openEventIntake(settings.eventIntake, activeManager, { log, defects }),
+    await openMetrics(settings.metrics, metricsOptions),
+  ];
+}
 
 /**
  * `drydock operator`: runs until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a
  * KubeconfigError without a cluster.
  */
-export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
+export async function operator(flags: OperatorFlags, env: Env): Promise<void> {
   const settings = operatorSettings(flags, env, process.stderr.isTTY);
-  const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
+  const log = processLog(settings);
   const activeManager = new ActiveManager();
   const all = metrics(
     () => activeManager.overview(),
@@ -234,25 +336,47 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   );
   const defects = new PanicHandler({ log, meter: all.meter });
   installCrashHandlers(defects);
-  const { monitoringConfig: file } = settings;
-  const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
   const connection = await connectFor(flags, env, log, all, defects);
-  const events = new EventRecorder({ api: connection, clock: connection.clock, log, defects, random: Math.random, instance: hostname() });
+  const events = eventRecorder(connection, log, defects);
   const notifier = openNotifier(settings, all, log, defects);
-  const recorder: Recorder = { record: event => [events, notifier].forEach(each => each?.record(event)) };
+  const recorder: Recorder = {
+    record: event => [events, notifier].forEach(each => each?.record(event)),
+  };
   const webhookCertificate = settings.webhook && new SharedCertificate();
-  const webhook = await openWebhook(settings.webhook, connection, { log, defects }, webhookCertificate);
+  const webhook = await openWebhook(
+    settings.webhook,
+    connection,
+    { log, defects },
+    webhookCertificate,
+  );
   const signal = stopSignal(log);
   webhook.lastUntil(signal);
-  const closers = [
-    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect, signal), { log, defects }),
-    await openEventIntake(settings.eventIntake, activeManager, { log, defects }),
-    await openMetrics(settings.metrics, { all, api: connection, log, defects, webhookCertificate }),
-  ];
-  log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
+  const closers = await serveAll(settings, activeManager, webhook, signal, {
+    all,
+    api: connection,
+    log,
+    defects,
+    webhookCertificate,
+  });
+  const { leaderElect } = settings;
+  log.info('drydock operator', { version: version(), server: connection.server, leaderElect });
   const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
-  const parts = { connection, recorder, metrics: all, settings, monitoring, log, defects, leaderNamespace };
-  const closeDashboard = await openOperatorDashboard(settings, connection, { log, defects }, signal);
+  const parts = {
+    connection,
+    recorder,
+    metrics: all,
+    settings,
+    monitoring: openSources(settings, all, log),
+    log,
+    defects,
+    leaderNamespace,
+  };
+  const closeDashboard = await openOperatorDashboard(
+    settings,
+    connection,
+    { log, defects },
+    signal,
+  );
   await work(parts, activeManager, leaderNamespace, signal);
   await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
   await closeDashboard();
@@ -260,4 +384,4 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   for (const close of closers) close();
   connection.close();
   log.info('stopped');
-};
+}

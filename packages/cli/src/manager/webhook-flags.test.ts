@@ -3,11 +3,20 @@ import { test } from 'node:test';
 import { UsageError } from '@drydock/utils';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 
-const settings = (flags: WebhookFlags = {}, env: Readonly<Record<string, string>> = {}): WebhookSettings | undefined =>
-  webhookSettings(flags, env);
+function settings(
+  flags: WebhookFlags = {},
+  env: Readonly<Record<string, string>> = {},
+): WebhookSettings | undefined {
+  return webhookSettings(flags, env);
+}
 
 const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-const defaults = { service: 'drydock-webhook', configuration: 'drydock', extraNames: [], shutdownDelayMs: 0 };
+const defaults = {
+  service: 'drydock-webhook',
+  configuration: 'drydock',
+  extraNames: [],
+  shutdownDelayMs: 0,
+};
 const inPod = { ...defaults, shutdownDelayMs: 5000 };
 
 test('the webhook is off outside a pod, unless a port is given', () => {
@@ -18,9 +27,20 @@ test('the webhook is off outside a pod, unless a port is given', () => {
 });
 
 test('it is on in a pod that knows its namespace, at the port that the Services of the replaced operators lead to', () => {
-  assert.deepEqual(settings({}, { ...pod, POD_NAMESPACE: 'here' }), { port: 9443, namespace: 'here', ...inPod });
-  assert.deepEqual(settings({}, { ...pod, OPERATOR_NAMESPACE: 'there' }), { port: 9443, namespace: 'there', ...inPod });
-  assert.equal(settings({}, { ...pod, POD_NAMESPACE: 'here', OPERATOR_NAMESPACE: 'there' })?.namespace, 'here');
+  assert.deepEqual(settings({}, { ...pod, POD_NAMESPACE: 'here' }), {
+    port: 9443,
+    namespace: 'here',
+    ...inPod,
+  });
+  assert.deepEqual(settings({}, { ...pod, OPERATOR_NAMESPACE: 'there' }), {
+    port: 9443,
+    namespace: 'there',
+    ...inPod,
+  });
+  assert.equal(
+    settings({}, { ...pod, POD_NAMESPACE: 'here', OPERATOR_NAMESPACE: 'there' })?.namespace,
+    'here',
+  );
   assert.equal(settings({}, { ...pod, POD_NAMESPACE: '', OPERATOR_NAMESPACE: '' }), undefined);
   assert.equal(settings({ webhookPort: '0' }, { ...pod, POD_NAMESPACE: 'here' }), undefined);
 });
@@ -42,10 +62,18 @@ test('everything else can be named', () => {
     extraNames: ['127.0.0.1', 'localhost'],
     shutdownDelayMs: 1500,
   });
-  assert.deepEqual(settings({ webhookPort: '1', webhookCertDir: '', webhookServiceName: '', webhookConfigurationName: '' }), {
-    port: 1,
-    ...defaults,
-  });
+  assert.deepEqual(
+    settings({
+      webhookPort: '1',
+      webhookCertDir: '',
+      webhookServiceName: '',
+      webhookConfigurationName: '',
+    }),
+    {
+      port: 1,
+      ...defaults,
+    },
+  );
 });
 
 for (const port of ['', '-1', '65536', '9443.5', ':9443', '0x10']) {
@@ -54,7 +82,8 @@ for (const port of ['', '-1', '65536', '9443.5', ':9443', '0x10']) {
       () => settings({ webhookPort: port }),
       (error: unknown) =>
         error instanceof UsageError &&
-        error.message === `invalid value "${port}" for --webhook-port: expected a port number, or 0 to switch it off`,
+        error.message ===
+          `invalid value "${port}" for --webhook-port: expected a port number, or 0 to switch it off`,
     );
   });
 }

@@ -44,8 +44,8 @@ const defaultPort = '9443';
 const defaultDelay = '5s';
 
 /** Adds the flags of the webhook to `drydock operator`. */
-export const webhookFlags = (command: Command): Command =>
-  command
+export function webhookFlags(command: Command): Command {
+  return command
     .option(
       '--webhook-port <n>',
       `port to serve the validating webhook on, over TLS (0: off). Default: in a pod that knows its namespace ${defaultPort}, elsewhere 0`,
@@ -54,37 +54,54 @@ export const webhookFlags = (command: Command): Command =>
       '--webhook-cert-dir <folder>',
       "folder with tls.crt and tls.key for the webhook (default: OLM's certificate, else a self-managed one)",
     )
-    .option('--webhook-client-ca-file <file>', 'path of the CA certificates that API servers must present a certificate of')
+    .option(
+      '--webhook-client-ca-file <file>',
+      'path of the CA certificates that API servers must present a certificate of',
+    )
     .option('--webhook-service-name <name>', 'Service in front of the webhook', 'drydock-webhook')
-    .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration to inject the caBundle into', 'drydock')
+    .option(
+      '--webhook-configuration-name <name>',
+      'ValidatingWebhookConfiguration to inject the caBundle into',
+      'drydock',
+    )
     .option(
       '--shutdown-delay-duration <duration>',
       `time to keep serving the webhook after SIGTERM, until API servers use other replicas (default: ${defaultDelay} in a pod, else 0s)`,
     )
-    .option('--webhook-extra-name <name...>', 'further host names or IP addresses for the self-managed certificate');
+    .option(
+      '--webhook-extra-name <name...>',
+      'further host names or IP addresses for the self-managed certificate',
+    );
+}
 
-const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+function filled(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}
 
-const portOf = (text: string): number => {
+function portOf(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535)
-    throw new UsageError(`invalid value "${text}" for --webhook-port: expected a port number, or 0 to switch it off`);
+    throw new UsageError(
+      `invalid value "${text}" for --webhook-port: expected a port number, or 0 to switch it off`,
+    );
   return port;
-};
+}
 
-const delayOf = (text: string): number => {
+function delayOf(text: string): number {
   const delay = seconds('--shutdown-delay-duration', text);
   if (delay < 0 || delay > 3600)
-    throw new UsageError(`invalid value "${text}" for --shutdown-delay-duration: expected a duration from 0s to 1h`);
+    throw new UsageError(
+      `invalid value "${text}" for --shutdown-delay-duration: expected a duration from 0s to 1h`,
+    );
   return delay * 1000;
-};
+}
 
 /**
  * Returns the settings; undefined without a webhook. The webhook is served where a port is given,
  * and in a pod that knows its namespace (POD_NAMESPACE, or OPERATOR_NAMESPACE as in the manifests
  * of the replaced operator), because a Service may lead to it there. Throws a UsageError.
  */
-export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings | undefined => {
+export function webhookSettings(flags: WebhookFlags, env: Env): WebhookSettings | undefined {
   const namespace = filled(env['POD_NAMESPACE']) ?? filled(env['OPERATOR_NAMESPACE']);
   const isPod = filled(env['KUBERNETES_SERVICE_HOST']) !== undefined && namespace !== undefined;
   const port = portOf(flags.webhookPort ?? (isPod ? defaultPort : '0'));
@@ -102,4 +119,4 @@ export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings 
     ...(clientCaFile !== undefined && { clientCaFile }),
     shutdownDelayMs,
   };
-};
+}

@@ -10,15 +10,17 @@ import { isOpenShift } from '../shared/openshift.ts';
 import { metricsNames, type SharedCertificate } from './metrics-server.ts';
 import type { WebhookSettings } from './webhook-flags.ts';
 
-const clientCaIn = (file: string | undefined): string | undefined => {
+function clientCaIn(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const cause = errorText(error);
-    throw new UsageError(`--webhook-client-ca-file ${file} cannot be read: ${cause}`, { cause: error });
+    throw new UsageError(`--webhook-client-ca-file ${file} cannot be read: ${cause}`, {
+      cause: error,
+    });
   }
-};
+}
 
 /** The webhook of this process. */
 export type OpenWebhook = Pick<Webhook, 'ready' | 'close'> & {
@@ -32,7 +34,7 @@ export type OpenWebhook = Pick<Webhook, 'ready' | 'close'> & {
 /** A disabled webhook: always ready. */
 const none: OpenWebhook = { ready: () => true, lastUntil: () => {}, close: async () => {} };
 
-const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
+function lasting(webhook: Webhook, delayMs: number): OpenWebhook {
   let over = Promise.resolve();
   const begin = (): void => {
     webhook.drain();
@@ -46,32 +48,40 @@ const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
       await webhook.close();
     },
   };
-};
+}
 
 /** Returns the problems of a plan's work, and of its rollback. */
-export const problemsOfPlan = (plan: JsonObject): readonly string[] => {
+export function problemsOfPlan(plan: JsonObject): readonly string[] {
   const { spec } = plan;
   const own = planProblems(readPlanExpressions(plan));
   if (!isObject(spec) || !isObject(spec['rollback'])) return own;
-  return [...own, ...planProblems(readPlanExpressions({ ...plan, spec: { ...spec, undo: spec['undo'] !== true } }))];
-};
+  return [
+    ...own,
+    ...planProblems(
+      readPlanExpressions({ ...plan, spec: { ...spec, undo: spec['undo'] !== true } }),
+    ),
+  ];
+}
 
 /**
  * Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port is not
  * available.
  */
-export const openWebhook = async (
+export async function openWebhook(
   settings: WebhookSettings | undefined,
   connection: Connection,
   { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
   certificate: SharedCertificate | undefined,
-): Promise<OpenWebhook> => {
+): Promise<OpenWebhook> {
   if (settings === undefined) return none;
   try {
     const webhook = await startWebhook({
       namespace: connection.namespace,
       ...settings,
-      extraNames: [...settings.extraNames, ...metricsNames(settings.namespace ?? connection.namespace)],
+      extraNames: [
+        ...settings.extraNames,
+        ...metricsNames(settings.namespace ?? connection.namespace),
+      ],
       clientCa: clientCaIn(settings.clientCaFile),
       shown: pair => certificate?.show(pair),
       api: connection,
@@ -80,12 +90,15 @@ export const openWebhook = async (
       log,
       defects,
       planProblems: problemsOfPlan,
-      isOpenShift: signal => isOpenShift({ api: connection, clock: systemClock, log, defects, signal }),
+      isOpenShift: signal =>
+        isOpenShift({ api: connection, clock: systemClock, log, defects, signal }),
     });
     return lasting(webhook, settings.shutdownDelayMs);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = errorText(error);
-    throw new UsageError(`failed to serve the webhook on :${settings.port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the webhook on :${settings.port}: ${cause}`, {
+      cause: error,
+    });
   }
-};
+}

@@ -7,51 +7,83 @@ import { makeHarness } from '@drydock/openstack/testing';
 import type { Log } from '@drydock/utils';
 import { followNode } from './daemon.ts';
 
-const nodeOf = (more: { readonly unschedulable?: boolean; readonly annotations?: Readonly<Record<string, string>> }, name = 'node-1') => ({
-  metadata: { name, uid: name, resourceVersion: '1', annotations: more.annotations ?? {} },
-  spec: { unschedulable: more.unschedulable ?? false },
-});
+function nodeOf(
+  more: {
+    readonly unschedulable?: boolean;
+    readonly annotations?: Readonly<Record<string, string>>;
+  },
+  name = 'node-1',
+) {
+  return {
+    metadata: { name, uid: name, resourceVersion: '1', annotations: more.annotations ?? {} },
+    spec: { unschedulable: more.unschedulable ?? false },
+  };
+}
 
 /** A watch that is told by hand what happens. */
-const handWatch = () => {
+function handWatch() {
   let tell: (raw: unknown, type: Change<CachedObject>['type']) => void = () => {};
   let synced: () => void = () => {};
   const watcher: Watcher = {
-    watch: <T extends CachedObject>(_: unknown, project: (raw: unknown) => T | undefined, sink: WatchHandler<T>, signal: AbortSignal) => {
+    watch: <T extends CachedObject>(
+      _: unknown,
+      project: (raw: unknown) => T | undefined,
+      sink: WatchHandler<T>,
+      signal: AbortSignal,
+    ) => {
       tell = (raw, type) => {
         const object = project(raw);
-        if (object !== undefined) sink.changed(type === 'changed' ? { type, object, before: object } : { type, object });
+        if (object !== undefined)
+          sink.changed(type === 'changed' ? { type, object, before: object } : { type, object });
       };
       synced = () => sink.synced();
       return new Promise(resolve => signal.addEventListener('abort', () => resolve()));
     },
   };
-  return { watcher, tell: (raw: unknown, type: Change<CachedObject>['type'] = 'changed') => tell(raw, type), synced: () => synced() };
-};
+  return {
+    watcher,
+    tell: (raw: unknown, type: Change<CachedObject>['type'] = 'changed') => tell(raw, type),
+    synced: () => synced(),
+  };
+}
 
-const follow = (host = 'compute-1', isHostGiven = false) => {
+function follow(host = 'compute-1', isHostGiven = false) {
   const harness = makeHarness();
-  for (let n = 0; n < 4; n += 1) harness.add({ name: `s${n}`, host: 'compute-1', project: n % 2 === 0 ? 'red' : 'blue' });
+  for (let n = 0; n < 4; n += 1)
+    harness.add({ name: `s${n}`, host: 'compute-1', project: n % 2 === 0 ? 'red' : 'blue' });
   const lines: string[] = [];
   const note = (text: string): void => void lines.push(text);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const hand = handWatch();
   const stop = new AbortController();
   const { clock } = harness;
-  const options = { nova: harness.open(), clock, log, watcher: hand.watcher, nodeName: 'node-1', host, isHostGiven };
-  const running = followNode({ ...options, policy: defaultServerPolicy, timeOutMs: 1000 }, stop.signal);
+  const options = {
+    nova: harness.open(),
+    clock,
+    log,
+    watcher: hand.watcher,
+    nodeName: 'node-1',
+    host,
+    isHostGiven,
+  };
+  const running = followNode(
+    { ...options, policy: defaultServerPolicy, timeOutMs: 1000 },
+    stop.signal,
+  );
   const until = async (isSo: () => boolean): Promise<void> => {
     const limit = harness.seconds() + 3600;
-    while (!isSo() && harness.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
+    while (!isSo() && harness.seconds() < limit)
+      await new Promise(resolve => setImmediate(resolve));
     assert.ok(isSo(), lines.join('\n'));
   };
   const end = async (): Promise<void> => {
     stop.abort();
     await running;
   };
-  const isEnabled = (name = 'compute-1'): boolean => harness.cloud.hosts.get(name)?.enabled === true;
+  const isEnabled = (name = 'compute-1'): boolean =>
+    harness.cloud.hosts.get(name)?.enabled === true;
   return { harness, hand, lines, until, isEnabled, [Symbol.asyncDispose]: end };
-};
+}
 
 test('a node that is cordoned already is found at the start, emptied, and released as soon as it is uncordoned', async () => {
   await using daemon = follow();
@@ -142,5 +174,7 @@ test('a machine that is no hypervisor is told, and the daemon goes on', async ()
   await using daemon = follow('elsewhere');
   daemon.hand.tell(nodeOf({ unschedulable: true }), 'added');
   daemon.hand.synced();
-  await daemon.until(() => daemon.lines.includes('Cannot find nova-service with hostname: elsewhere'));
+  await daemon.until(() =>
+    daemon.lines.includes('Cannot find nova-service with hostname: elsewhere'),
+  );
 });

@@ -19,10 +19,13 @@ type Daemon = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limi
  * Returns the identity for matching the node with a hypervisor: the node's annotation or label,
  * unless the command line names a host; else the machine's name, never an address.
  */
-const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Daemon): NodeIdentity => {
+function identityOf({ labels, annotations }: OwnNode, { host, isHostGiven }: Daemon): NodeIdentity {
   const named = annotations?.[hypervisorKey] ?? labels?.[hypervisorKey];
-  return { name: host, ...(!isHostGiven && named !== undefined && { annotations: { [hypervisorKey]: named } }) };
-};
+  return {
+    name: host,
+    ...(!isHostGiven && named !== undefined && { annotations: { [hypervisorKey]: named } }),
+  };
+}
 
 /** Follows one node; empties and re-enables the hypervisor that it is. */
 class NodeFollower {
@@ -45,7 +48,10 @@ class NodeFollower {
       limits,
       touched: () => this.#told(),
       // A missing node changes nothing: its hypervisor stays as it is.
-      held: () => (this.#isSynced && this.#node !== undefined ? new Set(this.#node.isHeld ? [host] : []) : undefined),
+      held: () =>
+        this.#isSynced && this.#node !== undefined
+          ? new Set(this.#node.isHeld ? [host] : [])
+          : undefined,
       nodes: () => (this.#node === undefined ? [] : [identityOf(this.#node, daemon)]),
     });
   }
@@ -58,14 +64,20 @@ class NodeFollower {
       gone: (name: string) => this.#gone(name),
       synced: () => this.#synced(),
     };
-    await Promise.all([this.#reconciler.run(signal), followOwnNode(watcher, nodeName, tell, signal)]);
+    await Promise.all([
+      this.#reconciler.run(signal),
+      followOwnNode(watcher, nodeName, tell, signal),
+    ]);
     this.#cancelTimeOut();
   }
 
   #seen(node: OwnNode): void {
     const { log } = this.#daemon;
     if (this.#node !== undefined && this.#node.name !== node.name) {
-      log.warn('another node goes by a name of this machine; say which one it is with --node-name', { node: node.name });
+      log.warn(
+        'another node goes by a name of this machine; say which one it is with --node-name',
+        { node: node.name },
+      );
       return;
     }
     const before = this.#node?.isHeld;
@@ -79,10 +91,14 @@ class NodeFollower {
     const { host, policy, clock, log, timeOutMs } = this.#daemon;
     this.#cancelTimeOut();
     this.#isEmpty = false;
-    this.#reconciler.want(host, node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined);
+    this.#reconciler.want(
+      host,
+      node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined,
+    );
     if (!node.isHeld) return;
     this.#cancelTimeOut = clock.after(timeOutMs, () => {
-      if (!this.#isEmpty) log.warn('Time out waiting for live-migration.', { node: node.name, goingOn: true });
+      if (!this.#isEmpty)
+        log.warn('Time out waiting for live-migration.', { node: node.name, goingOn: true });
     });
   }
 
@@ -97,7 +113,10 @@ class NodeFollower {
   #synced(): void {
     this.#isSynced = true;
     const { log, host } = this.#daemon;
-    if (this.#node === undefined) log.warn('no node goes by a name of this machine yet; say which one it is with --node-name', { host });
+    if (this.#node === undefined)
+      log.warn('no node goes by a name of this machine yet; say which one it is with --node-name', {
+        host,
+      });
   }
 
   #told(): void {
@@ -110,7 +129,8 @@ class NodeFollower {
 
   #tell(view: HostView): void {
     this.#journal.seen(view);
-    if (view.empty && !this.#isEmpty) this.#daemon.log.info('All VMs migrated', { node: this.#node?.name });
+    if (view.empty && !this.#isEmpty)
+      this.#daemon.log.info('All VMs migrated', { node: this.#node?.name });
     this.#isEmpty = view.empty;
   }
 }
@@ -119,4 +139,6 @@ class NodeFollower {
  * Follows the node of this machine until the signal is aborted; running migrations then continue in
  * Nova, and the next start finds them.
  */
-export const followNode = (daemon: Daemon, signal: AbortSignal): Promise<void> => new NodeFollower(daemon).run(signal);
+export function followNode(daemon: Daemon, signal: AbortSignal): Promise<void> {
+  return new NodeFollower(daemon).run(signal);
+}

@@ -11,11 +11,17 @@ type Emptying = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'li
 };
 
 /** Outcome. `late`: the time limit passed. */
-export type Emptied = { readonly end: 'empty' | 'stuck' | 'late' | 'stopped'; readonly view: HostView };
+export type Emptied = {
+  readonly end: 'empty' | 'stuck' | 'late' | 'stopped';
+  readonly view: HostView;
+};
 
 /** Returns whether no progress is possible without help. */
-const isStuck = ({ vms, problem }: HostView): boolean =>
-  problem === undefined && vms.some(({ state }) => state === 'Cannot') && !vms.some(isOnItsWay);
+function isStuck({ vms, problem }: HostView): boolean {
+  return (
+    problem === undefined && vms.some(({ state }) => state === 'Cannot') && !vms.some(isOnItsWay)
+  );
+}
 
 const noView: HostView = { vms: [], empty: false };
 
@@ -24,7 +30,7 @@ const noView: HostView = { vms: [], empty: false };
  * only servers remain that cannot migrate, the time limit passes, or the signal is aborted. The
  * service stays disabled.
  */
-export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promise<Emptied> => {
+export async function emptyOnce(emptying: Emptying, signal: AbortSignal): Promise<Emptied> {
   const { nova, clock, log, limits = {}, host, desired, timeOutMs, line } = emptying;
   const over = new AbortController();
   const stop = (): void => over.abort();
@@ -43,7 +49,11 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   const held = new Set([host]);
   const nodes = [{ name: host }];
   const options = { nova, clock, log, limits, touched: seen, held: () => held, nodes: () => nodes };
-  const reconciler = new HypervisorReconciler({ ...options, marker: 'drydock nova: ', isAnew: true });
+  const reconciler = new HypervisorReconciler({
+    ...options,
+    marker: 'drydock nova: ',
+    isAnew: true,
+  });
   reconciler.want(host, desired);
   const cancel = clock.after(timeOutMs, stop);
   signal.addEventListener('abort', stop);
@@ -51,4 +61,4 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   signal.removeEventListener('abort', stop);
   cancel();
   return { end: end === 'late' && signal.aborted ? 'stopped' : end, view };
-};
+}

@@ -30,43 +30,86 @@ export type NovaFlags = ConnectionFlags &
 export const novaBooleans = ['--daemon', '--run-once', '--release', '--insecure'] as const;
 
 /** Adds the flags that choose the OpenStack. */
-const whereFlags = (command: Command): Command =>
-  command
+function whereFlags(command: Command): Command {
+  return command
     .option(
       '--config-path <file>',
       'path of a nova-kubernetes-drain file with IdentityEndpoint, Username, Password, TenantName and DomainID',
     )
-    .option('--cloud <name>', 'cloud of clouds.yaml to use (default: OS_CLOUD, else the OS_* variables, else config.yaml in this folder)')
+    .option(
+      '--cloud <name>',
+      'cloud of clouds.yaml to use (default: OS_CLOUD, else the OS_* variables, else config.yaml in this folder)',
+    )
     .option('--region <name>', 'region to use; required if the catalog has several')
-    .option('--interface <name>', 'interface of the endpoint: internal, public or admin (default: internal)')
-    .option('--ca-file <file>', 'path of the CA certificates to trust (default: those of the system)')
+    .option(
+      '--interface <name>',
+      'interface of the endpoint: internal, public or admin (default: internal)',
+    )
+    .option(
+      '--ca-file <file>',
+      'path of the CA certificates to trust (default: those of the system)',
+    )
     .option('--insecure', 'trust any certificate');
+}
 
-const choice = (flags: string, text: string, choices: readonly string[]): Option =>
-  new Option(flags, text).choices(choices).default(choices[0]);
+function choice(flags: string, text: string, choices: readonly string[]): Option {
+  return new Option(flags, text).choices(choices).default(choices[0]);
+}
 
-const policyFlags = (command: Command): Command =>
-  command
-    .addOption(choice('--active <policy>', 'what to do with running servers', [defaultServerPolicy.active, 'Leave']))
-    .addOption(choice('--paused <policy>', 'what to do with paused servers', [defaultServerPolicy.paused, 'Leave']))
-    .addOption(choice('--stopped <policy>', 'what to do with servers that are shut off', [defaultServerPolicy.stopped, 'Leave']))
-    .addOption(choice('--failed <policy>', 'what to do with servers in error', [defaultServerPolicy.failed, 'Leave']))
+function policyFlags(command: Command): Command {
+  return command
     .addOption(
-      choice('--local-disk <policy>', "what to do with servers whose disks are on the host's own storage", [
-        defaultServerPolicy.localDisk,
+      choice('--active <policy>', 'what to do with running servers', [
+        defaultServerPolicy.active,
         'Leave',
       ]),
+    )
+    .addOption(
+      choice('--paused <policy>', 'what to do with paused servers', [
+        defaultServerPolicy.paused,
+        'Leave',
+      ]),
+    )
+    .addOption(
+      choice('--stopped <policy>', 'what to do with servers that are shut off', [
+        defaultServerPolicy.stopped,
+        'Leave',
+      ]),
+    )
+    .addOption(
+      choice('--failed <policy>', 'what to do with servers in error', [
+        defaultServerPolicy.failed,
+        'Leave',
+      ]),
+    )
+    .addOption(
+      choice(
+        '--local-disk <policy>',
+        "what to do with servers whose disks are on the host's own storage",
+        [defaultServerPolicy.localDisk, 'Leave'],
+      ),
     );
+}
 
 /** Adds the flags of `drydock nova`. */
-export const novaFlags = (command: Command): Command => {
+export function novaFlags(command: Command): Command {
   command
-    .option('--daemon', "watch this machine's node and empty the hypervisor while the node is cordoned or held by Drydock")
+    .option(
+      '--daemon',
+      "watch this machine's node and empty the hypervisor while the node is cordoned or held by Drydock",
+    )
     .option('--run-once', 'empty the hypervisor once and exit (default without --daemon)')
     .option('--release', 'enable the compute service of a hypervisor again, if drydock disabled it')
-    .option('--time-out <minutes>', 'minutes after which to stop emptying the hypervisor once', '30')
+    .option(
+      '--time-out <minutes>',
+      'minutes after which to stop emptying the hypervisor once',
+      '30',
+    )
     .option('--host <name>', 'host of its nova-compute service (default: the name of this machine)')
-    .option('--node-name <name>', 'node that --daemon watches (default: NODE_NAME, else the name of this machine)')
+    .option(
+      '--node-name <name>',
+      'node that --daemon watches (default: NODE_NAME, else the name of this machine)',
+    )
     .option('--reason <text>', 'text for the disabled_reason of the compute service')
     .option(
       '--max-migrations <n>',
@@ -74,26 +117,41 @@ export const novaFlags = (command: Command): Command => {
       String(defaultLimits.perHost),
     );
   policyFlags(whereFlags(command))
-    .addOption(new Option('--output <format>', 'format of the list at the end').choices(['text', 'json']).default('text'))
     .addOption(
-      new Option('--log-format <name>', 'log format: json or text (default: text on a terminal, else json)').choices(['json', 'text']),
+      new Option('--output <format>', 'format of the list at the end')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .addOption(
+      new Option(
+        '--log-format <name>',
+        'log format: json or text (default: text on a terminal, else json)',
+      ).choices(['json', 'text']),
     );
   return connectionFlags(command);
-};
+}
 
-export const policyOf = ({ active, paused, stopped, failed, localDisk }: NovaFlags): ServerPolicy => ({
-  active,
-  paused,
-  stopped,
-  failed,
-  localDisk,
-});
+export function policyOf({ active, paused, stopped, failed, localDisk }: NovaFlags): ServerPolicy {
+  return {
+    active,
+    paused,
+    stopped,
+    failed,
+    localDisk,
+  };
+}
 
-export const limitsOf = ({ maxMigrations }: NovaFlags): Partial<MigrationLimits> => ({
-  perHost: positive('--max-migrations', maxMigrations),
-});
+export function limitsOf({ maxMigrations }: NovaFlags): Partial<MigrationLimits> {
+  return {
+    perHost: positive('--max-migrations', maxMigrations),
+  };
+}
 
-export const timeOutMs = ({ timeOut }: NovaFlags): number => positive('--time-out', timeOut) * 60_000;
+export function timeOutMs({ timeOut }: NovaFlags): number {
+  return positive('--time-out', timeOut) * 60_000;
+}
 
 /** Returns the host of this machine's nova-compute. */
-export const hostOf = ({ host }: NovaFlags): string => (host === undefined || host === '' ? hostname() : host);
+export function hostOf({ host }: NovaFlags): string {
+  return host === undefined || host === '' ? hostname() : host;
+}

@@ -1,6 +1,8 @@
 import type { HostView, VmState, VmStatus } from '@drydock/core/vm';
 
-const to = (target: string | undefined): string => (target === undefined ? '' : ` to ${target}`);
+function to(target: string | undefined): string {
+  return target === undefined ? '' : ` to ${target}`;
+}
 
 /** Messages of nova-kubernetes-drain where it has one, because users search for them. */
 const words: Readonly<Record<VmState, (target: string) => string>> = {
@@ -12,8 +14,9 @@ const words: Readonly<Record<VmState, (target: string) => string>> = {
   Left: () => 'stays',
 };
 
-const lineOf = ({ id, name, state, message, target }: VmStatus): string =>
-  `VM: ${id} ${words[state](to(target))} (${name})${message === undefined ? '' : `: ${message}`}`;
+function lineOf({ id, name, state, message, target }: VmStatus): string {
+  return `VM: ${id} ${words[state](to(target))} (${name})${message === undefined ? '' : `: ${message}`}`;
+}
 
 /** A log with a line for every change of a host's VMs, without repetitions. */
 export class MigrationLog {
@@ -37,7 +40,8 @@ export class MigrationLog {
     }
     for (const vm of vms) {
       const text = lineOf(vm);
-      if (this.#said.get(vm.id) === text || (vm.state === 'Waiting' && vm.message === undefined)) continue;
+      if (this.#said.get(vm.id) === text || (vm.state === 'Waiting' && vm.message === undefined))
+        continue;
       this.#said.set(vm.id, text);
       this.#line(text);
     }

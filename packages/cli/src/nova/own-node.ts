@@ -11,14 +11,15 @@ export type OwnNode = CachedObject &
   };
 
 /** Returns the names and addresses under which this machine may be a node. */
-const ownNames = (): ReadonlySet<string> =>
-  new Set([
+function ownNames(): ReadonlySet<string> {
+  return new Set([
     hostname(),
     hostname().split('.', 1)[0] ?? '',
     ...Object.values(networkInterfaces()).flatMap(addresses =>
       (addresses ?? []).flatMap(({ address, internal }) => (internal ? [] : [address])),
     ),
   ]);
+}
 
 type RawNode = {
   readonly metadata: {
@@ -32,7 +33,7 @@ type RawNode = {
 };
 
 /** Reads a Node that has one of these names; returns undefined for others. */
-const readOwnNode = (raw: unknown, names: ReadonlySet<string>): OwnNode | undefined => {
+function readOwnNode(raw: unknown, names: ReadonlySet<string>): OwnNode | undefined {
   const { metadata, spec = {} } = raw as RawNode;
   const { name, uid, resourceVersion } = metadata;
   if (!names.has(name)) return undefined;
@@ -48,18 +49,22 @@ const readOwnNode = (raw: unknown, names: ReadonlySet<string>): OwnNode | undefi
     ...(providerId !== undefined && { providerId }),
     isHeld: unschedulable === true || annotations[beforeAnnotation] !== undefined,
   };
-};
+}
 
 /**
  * Follows the node with that name (or, without one, those that this machine may be) until the
  * signal is aborted, through all failures.
  */
-export const followOwnNode = (
+export function followOwnNode(
   watcher: Watcher,
   nodeName: string | undefined,
-  tell: { readonly seen: (node: OwnNode) => void; readonly gone: (name: string) => void; readonly synced: () => void },
+  tell: {
+    readonly seen: (node: OwnNode) => void;
+    readonly gone: (name: string) => void;
+    readonly synced: () => void;
+  },
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<void> {
   const names = nodeName === undefined ? ownNames() : new Set([nodeName]);
   const collection: Collection = {
     path: '/api/v1/nodes',
@@ -67,5 +72,10 @@ export const followOwnNode = (
   };
   const changed = ({ type, object }: { readonly type: string; readonly object: OwnNode }): void =>
     type === 'removed' ? tell.gone(object.name) : tell.seen(object);
-  return watcher.watch(collection, raw => readOwnNode(raw, names), { changed, synced: tell.synced }, signal);
-};
+  return watcher.watch(
+    collection,
+    raw => readOwnNode(raw, names),
+    { changed, synced: tell.synced },
+    signal,
+  );
+}

@@ -11,55 +11,66 @@ export type ApproveFlags = ConnectionFlags & { readonly yes?: boolean };
 type Asked = { readonly stage?: string };
 
 /** Returns the approval that the plan waits for; undefined when there is none. */
-export const askedBy = ({ status }: PlanObject): Asked | undefined => {
+export function askedBy({ status }: PlanObject): Asked | undefined {
   if (status?.waiting?.some(({ word }) => word === 'Approval') !== true) return undefined;
   const stage = status.run?.stage;
   return stage === undefined ? {} : { stage };
-};
+}
 
-const words = ({ stage }: Asked): string => (stage === undefined ? 'the run' : `what follows stage ${stage}`);
+function words({ stage }: Asked): string {
+  return stage === undefined ? 'the run' : `what follows stage ${stage}`;
+}
 
-const refuseUnknownStage = ({ metadata, spec }: PlanObject, stage: string): void => {
-  const stages = (spec.stages ?? []).filter(one => one.approveAfter === true).map(({ name }) => name);
+function refuseUnknownStage({ metadata, spec }: PlanObject, stage: string): void {
+  const stages = (spec.stages ?? [])
+    .filter(one => one.approveAfter === true)
+    .map(({ name }) => name);
   if (stages.includes(stage)) return;
-  const known = stages.length === 0 ? 'none of its stages does' : `those that do: ${stages.join(', ')}`;
+  const known =
+    stages.length === 0 ? 'none of its stages does' : `those that do: ${stages.join(', ')}`;
   throw new UsageError(`stage ${stage} of plan ${metadata.name} asks for no approval; ${known}`);
-};
+}
 
 /**
  * Returns the subject to approve. Throws a UsageError where the plan does not wait for it, unless
  * it is approved ahead.
  */
-export const approvedBy = (plan: PlanObject, stage: string | undefined, ahead: boolean): Asked => {
+export function approvedBy(plan: PlanObject, stage: string | undefined, ahead: boolean): Asked {
   const { metadata, status, spec } = plan;
   const asked = askedBy(plan);
   if (asked !== undefined && (stage === undefined || stage === asked.stage)) return asked;
-  const state = asked === undefined ? `it is ${status?.phase ?? 'not begun'}` : `it waits for an approval of ${words(asked)}`;
+  const state =
+    asked === undefined
+      ? `it is ${status?.phase ?? 'not begun'}`
+      : `it waits for an approval of ${words(asked)}`;
   if (!ahead) {
     const what = stage === undefined ? 'no approval' : `no approval of stage ${stage}`;
     throw new UsageError(`plan ${metadata.name} waits for ${what}: ${state}; --yes approves ahead`);
   }
   if (stage !== undefined) refuseUnknownStage(plan, stage);
-  else if (spec.approval?.run !== 'Required') throw new UsageError(`plan ${metadata.name} asks for no approval of its run; name a stage`);
+  else if (spec.approval?.run !== 'Required')
+    throw new UsageError(`plan ${metadata.name} asks for no approval of its run; name a stage`);
   return stage === undefined ? {} : { stage };
-};
+}
 
 /**
  * `drydock plan approve NAME [STAGE]`: creates the MaintenanceApproval. Throws a UsageError where
  * the plan waits for none.
  */
-export const approve = (
+export function approve(
   name: string,
   stage: string | undefined,
   { yes, ...flags }: ApproveFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> =>
-  withCluster(flags, env, async api => {
+): Promise<void> {
+  return withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
     const run = runToApprove(plan);
     const asked = approvedBy(plan, stage, yes === true);
-    const isWaiting = (one: PlanObject): boolean => askedBy(one) !== undefined && askedBy(one)?.stage === asked.stage;
+    const isWaiting = (one: PlanObject): boolean =>
+      askedBy(one) !== undefined && askedBy(one)?.stage === asked.stage;
     await giveApproval(api, plan, run, asked, isWaiting(plan));
     plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
     if (isWaiting(plan)) await untilSeen(api, name, isWaiting);
   });
+}

@@ -27,11 +27,16 @@ export type CreateFlags = ConnectionFlags & {
   readonly output?: 'json' | 'yaml' | 'name';
 };
 
-const selectorOf = (text: string | undefined): LabelSelector => {
-  if (text === undefined) throw new UsageError("select the nodes with --selector, for example pool=blue; --selector='' selects all nodes");
+function selectorOf(text: string | undefined): LabelSelector {
+  if (text === undefined)
+    throw new UsageError(
+      "select the nodes with --selector, for example pool=blue; --selector='' selects all nodes",
+    );
   const selector = parseSelector(text);
   if (selector === undefined)
-    throw new UsageError(`invalid value "${text}" for --selector: expected a label selector such as pool=blue,!gpu`);
+    throw new UsageError(
+      `invalid value "${text}" for --selector: expected a label selector such as pool=blue,!gpu`,
+    );
   // Equality labels, in the form that users write.
   const all = selector.matchExpressions ?? [];
   const isPlain = ({ key, operator, values = [] }: (typeof all)[number]): boolean =>
@@ -39,53 +44,71 @@ const selectorOf = (text: string | undefined): LabelSelector => {
   const plain = all.filter(isPlain);
   const others = all.filter(one => !isPlain(one));
   return {
-    ...(plain.length > 0 && { matchLabels: Object.fromEntries(plain.map(({ key, values = [] }) => [key, values[0] ?? ''])) }),
+    ...(plain.length > 0 && {
+      matchLabels: Object.fromEntries(plain.map(({ key, values = [] }) => [key, values[0] ?? ''])),
+    }),
     ...(others.length > 0 && { matchExpressions: others }),
   };
-};
+}
 
-const containerOf = (image: string, words: readonly string[], isCommand: boolean): JsonObject => ({
-  name: 'work',
-  image,
-  ...(words.length > 0 && (isCommand ? { command: words } : { args: words })),
-  securityContext: { privileged: true },
-});
+function containerOf(image: string, words: readonly string[], isCommand: boolean): JsonObject {
+  return {
+    name: 'work',
+    image,
+    ...(words.length > 0 && (isCommand ? { command: words } : { args: words })),
+    securityContext: { privileged: true },
+  };
+}
 
-const workOf = (words: readonly string[], { image, command, external, reboot, replace }: CreateFlags): JsonObject => {
-  if (image !== undefined && external !== undefined) throw new UsageError('the work is an image or external: give --image or --external');
+function workOf(
+  words: readonly string[],
+  { image, command, external, reboot, replace }: CreateFlags,
+): JsonObject {
+  if (image !== undefined && external !== undefined)
+    throw new UsageError('the work is an image or external: give --image or --external');
   if (replace === true && (image !== undefined || external !== undefined || reboot === true))
-    throw new UsageError('a machine that is replaced is not worked on: give --replace without --image, --external and --reboot');
+    throw new UsageError(
+      'a machine that is replaced is not worked on: give --replace without --image, --external and --reboot',
+    );
   if (image === undefined && (words.length > 0 || command === true)) {
     throw new UsageError('words after -- and --command need the image of the work: add --image');
   }
-  if (external !== undefined && reboot === true) throw new UsageError('the work is external or a reboot: give --external or --reboot');
-  if (command === true && words.length === 0) throw new UsageError('--command needs the command after --, for example -- /bin/update now');
+  if (external !== undefined && reboot === true)
+    throw new UsageError('the work is external or a reboot: give --external or --reboot');
+  if (command === true && words.length === 0)
+    throw new UsageError('--command needs the command after --, for example -- /bin/update now');
   if (external !== undefined) return { external: { finished: { expression: external } } };
   if (replace === true) return { replace: { strategy: 'ReplaceWithSurge' } };
   if (image === undefined) return reboot === true ? { reboot: {} } : { none: {} };
   const podSpec = { hostPID: true, containers: [containerOf(image, words, command === true)] };
   return { job: { podSpec, ...(reboot === true && { rebootsNode: true }) } };
-};
+}
 
-const concurrencyOf = ({ maxInFlight, maxUnavailable }: CreateFlags): JsonObject => ({
-  ...(maxInFlight !== undefined && { maxInFlight: amount('--max-in-flight', maxInFlight) }),
-  ...(maxUnavailable !== undefined && { maxUnavailable: amount('--max-unavailable', maxUnavailable) }),
-});
+function concurrencyOf({ maxInFlight, maxUnavailable }: CreateFlags): JsonObject {
+  return {
+    ...(maxInFlight !== undefined && { maxInFlight: amount('--max-in-flight', maxInFlight) }),
+    ...(maxUnavailable !== undefined && {
+      maxUnavailable: amount('--max-unavailable', maxUnavailable),
+    }),
+  };
+}
 
 /**
  * Returns one line with the flag's name instead of the field's: the compiler's first line, which
  * has the position.
  */
-const flagOfProblem = (problem: string): string => {
+function flagOfProblem(problem: string): string {
   const [line = ''] = problem.split('\n');
-  const named = line.replace('spec.due.expression:', '--due:').replace('spec.work.external.finished.expression:', '--external:');
+  const named = line
+    .replace('spec.due.expression:', '--due:')
+    .replace('spec.work.external.finished.expression:', '--external:');
   return named.replace('ERROR: <input>:', 'invalid expression at ');
-};
+}
 
 /**
  * Returns the plan for these flags. Throws a UsageError that names the flag and its valid values.
  */
-export const planFor = (name: string, words: readonly string[], flags: CreateFlags): JsonObject => {
+export function planFor(name: string, words: readonly string[], flags: CreateFlags): JsonObject {
   const { due, canary } = flags;
   const concurrency = concurrencyOf(flags);
   const plan = {
@@ -96,32 +119,36 @@ export const planFor = (name: string, words: readonly string[], flags: CreateFla
       nodeSelector: selectorOf(flags.selector),
       ...(due !== undefined && { due: { expression: due } }),
       ...(Object.keys(concurrency).length > 0 && { concurrency }),
-      ...(canary !== undefined && { stages: [{ name: 'canary', limit: positive('--canary', canary), approveAfter: true }] }),
+      ...(canary !== undefined && {
+        stages: [{ name: 'canary', limit: positive('--canary', canary), approveAfter: true }],
+      }),
       work: workOf(words, flags),
     },
   };
   const { problem } = planExpressions(readMaintenancePlan(plan));
   if (problem !== undefined) throw new UsageError(flagOfProblem(problem));
   return plan;
-};
+}
 
 const suffixes = { none: '', client: ' (dry run)', server: ' (server dry run)' } as const;
 
-const tell = (name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void => {
+function tell(name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void {
   if (output === 'json' || output === 'yaml') return printText(written(plan, output));
-  plainOutput.line(output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`);
-};
+  plainOutput.line(
+    output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`,
+  );
+}
 
 /**
  * `drydock plan create NAME -l LABELS --image IMAGE [-- WORDS…]`. Throws an ApiError with the
  * server's message.
  */
-export const createPlan = async (
+export async function createPlan(
   name: string,
   words: readonly string[],
   flags: CreateFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
+): Promise<void> {
   const plan = planFor(name, words, flags);
   if (flags.dryRun === 'client') return tell(name, plan, flags);
   await withCluster(flags, env, async api => {
@@ -131,4 +158,4 @@ export const createPlan = async (
     if (response.status !== 201) throw refusedError(response);
     tell(name, response.body as JsonObject, flags);
   });
-};
+}

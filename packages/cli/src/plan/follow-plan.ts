@@ -5,21 +5,21 @@ import type { PlanObject } from './plan-object.ts';
 
 type Followed = CachedObject & { readonly plan: PlanObject };
 
-const project = (raw: unknown): Followed => {
+function project(raw: unknown): Followed {
   const plan = raw as PlanObject;
   const { name, uid, resourceVersion } = plan.metadata;
   return { key: name, uid, resourceVersion, plan };
-};
+}
 
 /**
  * Watches a plan until `look` returns 'done'. Resolves with the last state of the plan; undefined
  * when it is deleted.
  */
-export const followPlan = async (
+export async function followPlan(
   watcher: Watcher,
   name: string,
   look: (plan: PlanObject) => 'done' | 'continue',
-): Promise<PlanObject | undefined> => {
+): Promise<PlanObject | undefined> {
   const done = new AbortController();
   let last: PlanObject | undefined;
   await watcher.watch(
@@ -33,9 +33,10 @@ export const followPlan = async (
       },
       // The plan was deleted before the watch started.
       synced: () => (last === undefined ? done.abort() : undefined),
-      failing: ({ message }) => plainOutput.note(`drydock: plan ${name} cannot be read at the moment: ${message}`),
+      failing: ({ message }) =>
+        plainOutput.note(`drydock: plan ${name} cannot be read at the moment: ${message}`),
     },
     done.signal,
   );
   return last;
-};
+}

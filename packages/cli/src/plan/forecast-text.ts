@@ -8,28 +8,40 @@ type Forecast = NonNullable<MaintenancePlanStatus['forecast']>;
 /** Smallest drift that is shown, in seconds; smaller ones are chance. */
 const leastDriftSeconds = 30;
 
-const driftText = ({ driftSeconds = 0 }: Forecast): string => {
+function driftText({ driftSeconds = 0 }: Forecast): string {
   if (Math.abs(driftSeconds) < leastDriftSeconds) return '';
   const much = durationText(1000 * Math.abs(driftSeconds));
   return `, ${much} ${driftSeconds > 0 ? 'later' : 'earlier'} than at first`;
-};
+}
 
-const endText = (forecast: Forecast): string => {
+function endText(forecast: Forecast): string {
   const { endTime, latestEndTime, finishes } = forecast;
   if (endTime === undefined) return finishes ? 'it is done' : 'it does not finish';
   return `it ends at ${endTime} (9 of 10 times by ${latestEndTime ?? endTime})${driftText(forecast)}`;
-};
+}
 
 /** Returns the lines of the forecast; none where the plan has not been rehearsed. */
-export const forecastLines = ({ forecast }: MaintenancePlanStatus): readonly string[] => {
+export function forecastLines({ forecast }: MaintenancePlanStatus): readonly string[] {
   if (forecast === undefined) return [];
-  const { rehearsedAt, nodes, podsMoved, podsMovedAgain, windows, blocked = [], blockedNodes, lowest = [] } = forecast;
+  const {
+    rehearsedAt,
+    nodes,
+    podsMoved,
+    podsMovedAgain,
+    windows,
+    blocked = [],
+    blockedNodes,
+    lowest = [],
+  } = forecast;
   const openings = windows > 1 ? `, in ${windows} openings of its windows` : '';
   const [worst] = lowest;
-  const least = worst === undefined ? '' : `; at the lowest ${worst.ready} of ${worst.replicas} pods of ${worst.workload} are ready`;
+  const least =
+    worst === undefined
+      ? ''
+      : `; at the lowest ${worst.ready} of ${worst.replicas} pods of ${worst.workload} are ready`;
   return [
     `Rehearsed at ${rehearsedAt}: ${endText(forecast)}${openings}; ${nodes} nodes, ${podsMoved} pods moved, ${podsMovedAgain} of them again${least}`,
     ...blocked.map(({ node, message }) => `  ${node} gets stuck: ${message}`),
     ...(blockedNodes > blocked.length ? [`  and ${blockedNodes - blocked.length} more`] : []),
   ];
-};
+}

@@ -15,7 +15,7 @@ import { changePlan, goesOn, type PlanObject, titleOfPlan } from './plan-object.
 export type PauseFlags = ConnectionFlags & { readonly reason?: string; readonly until?: string };
 
 /** Parses a time, or a duration from now. Throws a UsageError that names the flag. */
-export const untilOf = (text: string, now: Temporal.Instant): Temporal.Instant => {
+export function untilOf(text: string, now: Temporal.Instant): Temporal.Instant {
   const isTime = /^\d{4}-/.test(text);
   const until = isTime ? readTime(text) : secondsAfter(now, seconds('--until', text));
   if (until === undefined) {
@@ -23,31 +23,42 @@ export const untilOf = (text: string, now: Temporal.Instant): Temporal.Instant =
       `invalid value "${text}" for --until: expected a time such as 2026-12-01T06:00:00Z, or a duration such as 90s, 5m or 1h30m`,
     );
   }
-  if (!isBefore(now, until)) throw new UsageError(`invalid value "${text}" for --until: expected a time in the future`);
+  if (!isBefore(now, until))
+    throw new UsageError(`invalid value "${text}" for --until: expected a time in the future`);
   return until;
-};
+}
 
-export const isPaused = (plan: PlanObject, now: Temporal.Instant): boolean => pauseNow(readMaintenancePlan(plan), now) !== undefined;
+export function isPaused(plan: PlanObject, now: Temporal.Instant): boolean {
+  return pauseNow(readMaintenancePlan(plan), now) !== undefined;
+}
 
 /**
  * Returns the change of the spec; undefined where the plan is already paused as wanted. A pause
  * with an end replaces one without.
  */
-export const pausedSpec = (plan: PlanObject, { reason, until }: PauseFlags, now: Temporal.Instant): JsonObject | undefined => {
+export function pausedSpec(
+  plan: PlanObject,
+  { reason, until }: PauseFlags,
+  now: Temporal.Instant,
+): JsonObject | undefined {
   if (until !== undefined) {
-    return { paused: false, pause: { reason: reason ?? null, until: timeText(untilOf(until, now)) } };
+    return {
+      paused: false,
+      pause: { reason: reason ?? null, until: timeText(untilOf(until, now)) },
+    };
   }
   if (reason !== undefined) return { paused: true, pause: { reason, until: null } };
   return isPaused(plan, now) ? undefined : { paused: true, pause: null };
-};
+}
 
 /**
  * `drydock plan pause NAME [--reason R] [--until T]`. Throws an ApiError with the server's message.
  */
-export const pause = async (name: string, flags: PauseFlags, env: Env): Promise<void> => {
+export async function pause(name: string, flags: PauseFlags, env: Env): Promise<void> {
   const now = Temporal.Now.instant();
   const until = flags.until === undefined ? undefined : untilOf(flags.until, now);
-  if (flags.reason === '') throw new UsageError('--reason needs a text: say why the plan is paused');
+  if (flags.reason === '')
+    throw new UsageError('--reason needs a text: say why the plan is paused');
   await withCluster(flags, env, async api => {
     let isChanged = false;
     const before = await changePlan(api, name, plan => {
@@ -60,4 +71,4 @@ export const pause = async (name: string, flags: PauseFlags, env: Env): Promise<
     const more = goesOn(before);
     if (more !== undefined) plainOutput.note(more);
   });
-};
+}

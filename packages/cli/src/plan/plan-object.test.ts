@@ -6,11 +6,17 @@ import { changePlan, planNamed, plansOf } from './plan-object.ts';
 
 /** How the commands about plans read and write a plan that others write too. */
 
-const stored = (resourceVersion: string): unknown => ({
-  metadata: { name: 'kernel', uid: 'u', resourceVersion, generation: 1 },
-  spec: { nodeSelector: {}, work: { none: {} } },
+function stored(resourceVersion: string): unknown {
+  return {
+    metadata: { name: 'kernel', uid: 'u', resourceVersion, generation: 1 },
+    spec: { nodeSelector: {}, work: { none: {} } },
+  };
+}
+const notFound = response(404, {
+  kind: 'Status',
+  reason: 'NotFound',
+  message: 'maintenanceplans.drydock.dev "kernel" not found',
 });
-const notFound = response(404, { kind: 'Status', reason: 'NotFound', message: 'maintenanceplans.drydock.dev "kernel" not found' });
 
 test('a change carries the version that was read; after a conflict the plan is read again', async () => {
   const patches: unknown[] = [];
@@ -19,7 +25,9 @@ test('a change carries the version that was read; after a conflict the plan is r
     if (call.method === 'GET') return response(200, stored(String(version)));
     patches.push(call.body);
     version += 1;
-    return version === 2 ? response(409, { reason: 'Conflict', message: 'it has been modified' }) : response(200, {});
+    return version === 2
+      ? response(409, { reason: 'Conflict', message: 'it has been modified' })
+      : response(200, {});
   });
   await changePlan(api, 'kernel', () => ({ paused: true }));
   assert.deepEqual(patches, [
@@ -30,7 +38,9 @@ test('a change carries the version that was read; after a conflict the plan is r
 
 test('nothing is written where nothing is to be changed, and a refusal is not tried again', async () => {
   const api = new ScriptedApi(({ method }: ApiCall) =>
-    method === 'GET' ? response(200, stored('1')) : response(403, { reason: 'Forbidden', message: 'no' }),
+    method === 'GET'
+      ? response(200, stored('1'))
+      : response(403, { reason: 'Forbidden', message: 'no' }),
   );
   await changePlan(api, 'kernel', () => undefined);
   assert.equal(api.calls.length, 1);
@@ -42,10 +52,18 @@ test('nothing is written where nothing is to be changed, and a refusal is not tr
 });
 
 test('a plan that is not there is told from a kind that is not there', async () => {
-  const served = new ScriptedApi(({ path }: ApiCall) => (path.endsWith('/kernel') ? notFound : response(200, { items: [] })));
-  await assert.rejects(planNamed(served, 'kernel'), /\(NotFound\): .*"kernel" not found; drydock plan status lists the plans$/);
+  const served = new ScriptedApi(({ path }: ApiCall) =>
+    path.endsWith('/kernel') ? notFound : response(200, { items: [] }),
+  );
+  await assert.rejects(
+    planNamed(served, 'kernel'),
+    /\(NotFound\): .*"kernel" not found; drydock plan status lists the plans$/,
+  );
   assert.deepEqual(await plansOf(served), []);
   const missing = new ScriptedApi(() => response(404, '404 page not found'));
   for (const read of [planNamed(missing, 'kernel'), plansOf(missing)])
-    await assert.rejects(read, /does not serve MaintenancePlans; install its CRDs: drydock install --apply$/);
+    await assert.rejects(
+      read,
+      /does not serve MaintenancePlans; install its CRDs: drydock install --apply$/,
+    );
 });

@@ -11,31 +11,40 @@ import { ApiError, refusedError } from '../shared/api-error.ts';
 
 /** A MaintenancePlan as stored in the API server. */
 export type PlanObject = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation?: number };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly generation?: number;
+  };
   readonly spec: MaintenancePlanSpec;
   readonly status?: MaintenancePlanStatus;
 };
 
 /** Error for a cluster without the kind, with a remedy. */
-export const notServed = 'error: the cluster does not serve MaintenancePlans; install its CRDs: drydock install --apply';
+export const notServed =
+  'error: the cluster does not serve MaintenancePlans; install its CRDs: drydock install --apply';
 
 /** Returns the plan's title, as kubectl prints it. */
-export const titleOfPlan = (name: string): string => `maintenanceplan.drydock.dev/${name}`;
+export function titleOfPlan(name: string): string {
+  return `maintenanceplan.drydock.dev/${name}`;
+}
 
 /** Throws an ApiError unless the cluster serves the kind. */
-const refuseMissingKind = async (api: Api): Promise<void> => {
-  if ((await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } })).status === 404) throw new ApiError(notServed);
-};
+async function refuseMissingKind(api: Api): Promise<void> {
+  if ((await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } })).status === 404)
+    throw new ApiError(notServed);
+}
 
 /** Returns all plans, by name. Throws an error that names what could not be read. */
-export const plansOf = async (api: Api): Promise<readonly PlanObject[]> => {
+export async function plansOf(api: Api): Promise<readonly PlanObject[]> {
   const found = (await listAll(api, plansPath, {}, 'empty')) as readonly PlanObject[];
   if (found.length === 0) await refuseMissingKind(api);
   return found.toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
-};
+}
 
 /** Returns one plan. Throws an ApiError in kubectl's words when it does not exist. */
-export const planNamed = async (api: Api, name: string): Promise<PlanObject> => {
+export async function planNamed(api: Api, name: string): Promise<PlanObject> {
   const response = await api.call({ method: 'GET', path: pathOfPlan({ name }) });
   if (response.status === 404) {
     await refuseMissingKind(api);
@@ -43,26 +52,44 @@ export const planNamed = async (api: Api, name: string): Promise<PlanObject> => 
   }
   if (response.status !== 200) throw refusedError(response);
   return response.body as PlanObject;
-};
+}
 
 /** Returns the records of all runs of a plan. */
-export const recordsOf = async (api: Api, { metadata }: Pick<PlanObject, 'metadata'>): Promise<readonly RecordSlice[]> => {
-  const all = await listAll(api, recordsPath, { labelSelector: `${planAnnotation}=${labelOf(metadata.name)}` }, 'empty');
+export async function recordsOf(
+  api: Api,
+  { metadata }: Pick<PlanObject, 'metadata'>,
+): Promise<readonly RecordSlice[]> {
+  const all = await listAll(
+    api,
+    recordsPath,
+    { labelSelector: `${planAnnotation}=${labelOf(metadata.name)}` },
+    'empty',
+  );
   return all.map(readPlanRecord).filter(({ planUid }) => planUid === metadata.uid);
-};
+}
 
 /** Returns the slices of the run in the status. */
-export const ofThisRun = (slices: readonly RecordSlice[], { status }: PlanObject): readonly RecordSlice[] =>
-  slices.filter(({ run, revision }) => run === status?.run?.id && revision === status.run.revision);
+export function ofThisRun(
+  slices: readonly RecordSlice[],
+  { status }: PlanObject,
+): readonly RecordSlice[] {
+  return slices.filter(
+    ({ run, revision }) => run === status?.run?.id && revision === status.run.revision,
+  );
+}
 
 /** Returns what a plan still does although it starts no more nodes. */
-export const goesOn = ({ status }: PlanObject): string | undefined => {
+export function goesOn({ status }: PlanObject): string | undefined {
   const many = status?.inFlight?.length ?? 0;
-  return many === 0 ? undefined : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
-};
+  return many === 0
+    ? undefined
+    : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
+}
 
 /** Returns whether the status reflects the current spec. */
-export const isUpToDate = ({ metadata, status }: PlanObject): boolean => status?.observedGeneration === metadata.generation;
+export function isUpToDate({ metadata, status }: PlanObject): boolean {
+  return status?.observedGeneration === metadata.generation;
+}
 
 const maxTries = 6;
 
@@ -74,7 +101,11 @@ type Attempt<T> = { readonly read: T; readonly call?: ApiCall };
  * the version that was read. A conflict is retried from the start. Resolves with the object as read
  * before the change. Throws an ApiError with the server's message.
  */
-export const changed = async <T>(what: string, api: Api, attempt: () => Promise<Attempt<T>>): Promise<T> => {
+export async function changed<T>(
+  what: string,
+  api: Api,
+  attempt: () => Promise<Attempt<T>>,
+): Promise<T> {
   let last: ApiResponse | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     if (tries > 0) await systemClock.sleep(50 * 2 ** tries);
@@ -87,14 +118,18 @@ export const changed = async <T>(what: string, api: Api, attempt: () => Promise<
   throw new ApiError(
     `error: ${what} changes faster than it can be written; try again${last === undefined ? '' : ` (${refusedError(last).message})`}`,
   );
-};
+}
 
 /**
  * Changes the spec of a plan; `patch` returns the change, or undefined when none is needed.
  * Resolves with the plan as it was before.
  */
-export const changePlan = (api: Api, name: string, patch: (plan: PlanObject) => JsonObject | undefined): Promise<PlanObject> =>
-  changed(`MaintenancePlan ${name}`, api, async () => {
+export function changePlan(
+  api: Api,
+  name: string,
+  patch: (plan: PlanObject) => JsonObject | undefined,
+): Promise<PlanObject> {
+  return changed(`MaintenancePlan ${name}`, api, async () => {
     const plan = await planNamed(api, name);
     const spec = patch(plan);
     if (spec === undefined) return { read: plan };
@@ -110,3 +145,4 @@ export const changePlan = (api: Api, name: string, patch: (plan: PlanObject) => 
       },
     };
   });
+}

@@ -9,14 +9,17 @@ import { type PlanObject, planNamed } from './plan-object.ts';
 export type PromoteFlags = ConnectionFlags & { readonly full?: boolean };
 
 /** Returns the stage whose soak time is running. */
-const quietAfter = ({ status }: PlanObject): string | undefined =>
-  status?.waiting?.some(({ word }) => word === 'StageSoak') === true ? status.run?.stage : undefined;
+function quietAfter({ status }: PlanObject): string | undefined {
+  return status?.waiting?.some(({ word }) => word === 'StageSoak') === true
+    ? status.run?.stage
+    : undefined;
+}
 
 /**
  * Returns the approval that ends what now keeps the plan between two stages. Throws a UsageError
  * where nothing does.
  */
-export const promotionOf = (plan: PlanObject, full: boolean): Given => {
+export function promotionOf(plan: PlanObject, full: boolean): Given {
   if (full) return { promote: 'Full' };
   const quiet = quietAfter(plan);
   if (quiet !== undefined) return { stage: quiet, promote: 'Stage' };
@@ -24,27 +27,35 @@ export const promotionOf = (plan: PlanObject, full: boolean): Given => {
   if (asked !== undefined) return asked.stage === undefined ? {} : { ...asked, promote: 'Stage' };
   const { metadata, status } = plan;
   const state = `it is ${status?.phase ?? 'not begun'}`;
-  throw new UsageError(`plan ${metadata.name} waits for no soak time and no approval: ${state}; --full lets it go through all its stages`);
-};
+  throw new UsageError(
+    `plan ${metadata.name} waits for no soak time and no approval: ${state}; --full lets it go through all its stages`,
+  );
+}
 
-const said = ({ stage, promote }: Given): string => {
+function said({ stage, promote }: Given): string {
   if (promote === 'Full') return 'it goes through all its stages without soak times and approvals';
-  return stage === undefined ? 'the run is approved' : `stage ${stage} is over, and the next one begins`;
-};
+  return stage === undefined
+    ? 'the run is approved'
+    : `stage ${stage} is over, and the next one begins`;
+}
 
 /** Returns whether the plan waits for a step that such an approval ends. */
-const waitsFor = (plan: PlanObject, { stage, promote }: Given): boolean => {
+function waitsFor(plan: PlanObject, { stage, promote }: Given): boolean {
   const [quiet, asked] = [quietAfter(plan), askedBy(plan)];
   if (promote === 'Full') return quiet !== undefined || asked !== undefined;
   return (quiet !== undefined && quiet === stage) || (asked !== undefined && asked.stage === stage);
-};
+}
 
 /**
  * `drydock plan promote NAME [--full]`: ends the soak time and approves, by a MaintenanceApproval.
  * Throws a UsageError where the plan waits for neither.
  */
-export const promote = (name: string, { full, ...flags }: PromoteFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
-  withCluster(flags, env, async api => {
+export function promote(
+  name: string,
+  { full, ...flags }: PromoteFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  return withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
     const run = runToApprove(plan);
     const given = promotionOf(plan, full === true);
@@ -52,3 +63,4 @@ export const promote = (name: string, { full, ...flags }: PromoteFlags, env: Rea
     plainOutput.line(`run ${run.id} of plan ${name}: ${said(given)}`);
     if (waitsFor(plan, given)) await untilSeen(api, name, one => waitsFor(one, given));
   });
+}

@@ -11,28 +11,36 @@ import { isUpToDate, type PlanObject } from './plan-object.ts';
 export type ShownVerdict = NodeVerdict & { readonly setAside: boolean };
 
 /** Returns verdicts by the name of their node. */
-export const shownVerdicts = (slices: readonly RecordSlice[], isSetAside: (verdict: NodeVerdict) => boolean): readonly ShownVerdict[] =>
-  slices
+export function shownVerdicts(
+  slices: readonly RecordSlice[],
+  isSetAside: (verdict: NodeVerdict) => boolean,
+): readonly ShownVerdict[] {
+  return slices
     .flatMap(({ verdicts }) => verdicts)
     .map(verdict => ({ ...verdict, setAside: isSetAside(verdict) }))
     .toSorted((one, other) => (one.node < other.node ? -1 : 1));
+}
 
 /** Returns one verdict as JSON for programs. */
-export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject => ({
-  ...rest,
-  nodeUID: uid,
-  startTime: timeText(startedAt),
-  completionTime: timeText(completedAt),
-});
+export function verdictJson({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject {
+  return {
+    ...rest,
+    nodeUID: uid,
+    startTime: timeText(startedAt),
+    completionTime: timeText(completedAt),
+  };
+}
 
-const table = (rows: readonly (readonly string[])[]): readonly string[] => columns(rows, 3);
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  return columns(rows, 3);
+}
 
 const defaults = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
 const more = ['RUN', 'STARTED', 'ETA', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
 
 const unseen = 'no operator has reconciled it yet';
 
-const defaultCells = ({ metadata, status = {} }: PlanObject): readonly string[] => {
+function defaultCells({ metadata, status = {} }: PlanObject): readonly string[] {
   const { phase, run, nodes, waitingFor, message } = status;
   return [
     metadata.name,
@@ -44,9 +52,9 @@ const defaultCells = ({ metadata, status = {} }: PlanObject): readonly string[] 
     waitingFor ?? '-',
     message ?? unseen,
   ];
-};
+}
 
-const moreCells = ({ status = {} }: PlanObject): readonly string[] => {
+function moreCells({ status = {} }: PlanObject): readonly string[] {
   const { run, nodes } = status;
   const { selected, due, skipped, blocked, unavailable } = nodes ?? {};
   return [
@@ -55,28 +63,38 @@ const moreCells = ({ status = {} }: PlanObject): readonly string[] => {
     status.expectedEndTime ?? '-',
     ...[selected, due, skipped, blocked, unavailable].map(many => String(many ?? '-')),
   ];
-};
+}
 
 /** Returns one line for each plan. The message has no limit, and comes last. */
-export const plansTable = (plans: readonly PlanObject[], wide: boolean): string => {
+export function plansTable(plans: readonly PlanObject[], wide: boolean): string {
   if (plans.length === 0) return 'There is no MaintenancePlan.';
   const withMore = (cells: readonly string[], others: readonly string[]): readonly string[] =>
     wide ? [...cells.slice(0, -1), ...others, cells.at(-1) ?? ''] : cells;
-  return joinRows(table([withMore(defaults, more), ...plans.map(plan => withMore(defaultCells(plan), moreCells(plan)))]));
-};
+  return joinRows(
+    table([
+      withMore(defaults, more),
+      ...plans.map(plan => withMore(defaultCells(plan), moreCells(plan))),
+    ]),
+  );
+}
 
 /** Returns a section of the status; empty where it has no rows. */
-const part = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] =>
-  rows.length === 0 ? [] : ['', ...table([head, ...rows])];
+function part(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return rows.length === 0 ? [] : ['', ...table([head, ...rows])];
+}
 
-const summary = ({ status = {} }: PlanObject): readonly string[] => {
+function summary({ status = {} }: PlanObject): readonly string[] {
   const { run, nodes, resolved, completionTime, expectedEndTime } = status;
   if (run === undefined || nodes === undefined) return [];
   const expected = expectedEndTime === undefined ? '' : `, expected to end at ${expectedEndTime}`;
   const ended = completionTime === undefined ? expected : `, complete since ${completionTime}`;
-  const missed = status.conditions?.find(({ type, status: is }) => type === 'Predicted' && is === 'False');
-  const again = nodes.dueAgain === undefined || nodes.dueAgain === 0 ? '' : `, ${nodes.dueAgain} due again`;
-  const flying = resolved === undefined ? `${nodes.inFlight}` : `${nodes.inFlight} of ${resolved.maxInFlight}`;
+  const missed = status.conditions?.find(
+    ({ type, status: is }) => type === 'Predicted' && is === 'False',
+  );
+  const again =
+    nodes.dueAgain === undefined || nodes.dueAgain === 0 ? '' : `, ${nodes.dueAgain} due again`;
+  const flying =
+    resolved === undefined ? `${nodes.inFlight}` : `${nodes.inFlight} of ${resolved.maxInFlight}`;
   const most = resolved?.maxUnavailable === undefined ? '' : ` of ${resolved.maxUnavailable}`;
   return [
     `Run ${run.id}, begun ${run.startTime}${ended}`,
@@ -84,37 +102,67 @@ const summary = ({ status = {} }: PlanObject): readonly string[] => {
     ...forecastLines(status),
     `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked${again}; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
   ];
-};
+}
 
-const stagesPart = ({ status = {} }: PlanObject): readonly string[] =>
-  part(
+function stagesPart({ status = {} }: PlanObject): readonly string[] {
+  return part(
     ['STAGE', 'PHASE', 'NODES', 'DONE'],
-    (status.stages ?? []).map(({ name, phase, selected, done }) => [name, phase, String(selected), String(done)]),
+    (status.stages ?? []).map(({ name, phase, selected, done }) => [
+      name,
+      phase,
+      String(selected),
+      String(done),
+    ]),
   );
+}
 
-const inFlightPart = ({ status = {} }: PlanObject): readonly string[] =>
-  part(
+function inFlightPart({ status = {} }: PlanObject): readonly string[] {
+  return part(
     ['IN FLIGHT', 'STATE', 'SINCE', 'ATTEMPT', 'STAGE'],
-    (status.inFlight ?? []).map(({ node, state, since, attempt, stage }) => [node, state, since, String(attempt), stage]),
+    (status.inFlight ?? []).map(({ node, state, since, attempt, stage }) => [
+      node,
+      state,
+      since,
+      String(attempt),
+      stage,
+    ]),
   );
+}
 
-const waitingPart = ({ status = {} }: PlanObject): readonly string[] =>
-  part(
+function waitingPart({ status = {} }: PlanObject): readonly string[] {
+  return part(
     ['WAITS FOR', 'NODE', 'SINCE', 'ENDS', 'WHO'],
-    (status.waiting ?? []).map(({ word, node, since, ends, who }) => [word, node ?? '-', since, ends ?? '-', who]),
+    (status.waiting ?? []).map(({ word, node, since, ends, who }) => [
+      word,
+      node ?? '-',
+      since,
+      ends ?? '-',
+      who,
+    ]),
   );
+}
 
-const held = (isHeld: boolean): string => (isHeld ? 'yes' : 'no');
+function held(isHeld: boolean): string {
+  return isHeld ? 'yes' : 'no';
+}
 
-const failuresPart = ({ status = {} }: PlanObject): readonly string[] =>
-  part(
+function failuresPart({ status = {} }: PlanObject): readonly string[] {
+  return part(
     ['FAILED', 'STAGE', 'STEP', 'TIME', 'HELD', 'MESSAGE'],
-    (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [node, stage, step, time, held(isHeld), message]),
+    (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [
+      node,
+      stage,
+      step,
+      time,
+      held(isHeld),
+      message,
+    ]),
   );
+}
 
 /** Returns the verdicts of one run, a line each. */
-const verdictRows = (verdicts: readonly ShownVerdict[]): readonly string[] =>
-  table([
+function verdictRows(verdicts: readonly ShownVerdict[]): readonly string[] {
+  return table([
     ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
     ...verdicts.map(one => [
       one.node,
@@ -126,21 +174,29 @@ const verdictRows = (verdicts: readonly ShownVerdict[]): readonly string[] =>
       one.message,
     ]),
   ]);
+}
 
 /** Returns the verdicts as one text. */
-export const verdictsTable = (verdicts: readonly ShownVerdict[]): string => joinRows(verdictRows(verdicts));
+export function verdictsTable(verdicts: readonly ShownVerdict[]): string {
+  return joinRows(verdictRows(verdicts));
+}
 
-const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
+function verdictsPart(verdicts: readonly ShownVerdict[] | undefined): readonly string[] {
   if (verdicts === undefined) return [];
-  return ['', ...(verdicts.length === 0 ? ['No node has a verdict in this run yet.'] : verdictRows(verdicts))];
-};
+  return [
+    '',
+    ...(verdicts.length === 0 ? ['No node has a verdict in this run yet.'] : verdictRows(verdicts)),
+  ];
+}
 
 /** Returns the whole status; with the verdicts of the run where they are given. */
-export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): string => {
+export function planText(plan: PlanObject, verdicts?: readonly ShownVerdict[]): string {
   const { metadata, status = {} } = plan;
   const { phase = 'Pending', message = unseen } = status;
   const behind =
-    status.observedGeneration === undefined || isUpToDate(plan) ? [] : ['The operator has not seen the latest change of this plan yet.'];
+    status.observedGeneration === undefined || isUpToDate(plan)
+      ? []
+      : ['The operator has not seen the latest change of this plan yet.'];
   return joinRows([
     `MaintenancePlan ${metadata.name}: ${phase}: ${message}`,
     ...behind,
@@ -151,16 +207,19 @@ export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): 
     ...failuresPart(plan),
     ...verdictsPart(verdicts),
   ]);
-};
+}
 
 /** Returns one line for a plan that is followed. */
-export const planLine = ({ status = {} }: PlanObject): string => {
+export function planLine({ status = {} }: PlanObject): string {
   const { phase = 'Pending', run, nodes, waiting = [], inFlight = [], message = unseen } = status;
   const stage = run?.stage === undefined ? '' : `, stage ${run.stage}`;
   const counts = nodes === undefined ? '' : `, ${nodes.progress} done, ${nodes.failed} failed`;
-  const flying = inFlight.length === 0 ? '' : `; in flight: ${inFlight.map(({ node, state }) => `${node} ${state}`).join(', ')}`;
+  const flying =
+    inFlight.length === 0
+      ? ''
+      : `; in flight: ${inFlight.map(({ node, state }) => `${node} ${state}`).join(', ')}`;
   const [first] = waiting;
   const waits = first === undefined ? '' : `; waits for ${first.word}: ${first.who}`;
   const own = ['Running', 'Complete'].includes(phase) ? '' : `: ${message}`;
   return `${phase}${stage}${counts}${own}${flying}${own === '' ? waits : ''}`;
-};
+}

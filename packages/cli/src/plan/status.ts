@@ -9,8 +9,22 @@ import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { followPlan } from './follow-plan.ts';
-import { isUpToDate, ofThisRun, type PlanObject, planNamed, plansOf, recordsOf } from './plan-object.ts';
-import { planLine, plansTable, planText, type ShownVerdict, shownVerdicts, verdictJson } from './status-text.ts';
+import {
+  isUpToDate,
+  ofThisRun,
+  type PlanObject,
+  planNamed,
+  plansOf,
+  recordsOf,
+} from './plan-object.ts';
+import {
+  planLine,
+  plansTable,
+  planText,
+  type ShownVerdict,
+  shownVerdicts,
+  verdictJson,
+} from './status-text.ts';
 
 export type PlanStatusFlags = ConnectionFlags & {
   readonly output: 'table' | 'wide' | 'json' | 'yaml';
@@ -18,39 +32,56 @@ export type PlanStatusFlags = ConnectionFlags & {
   readonly nodes?: boolean;
 };
 
-const verdictsOf = async (api: Api, plan: PlanObject): Promise<readonly ShownVerdict[]> => {
+async function verdictsOf(api: Api, plan: PlanObject): Promise<readonly ShownVerdict[]> {
   const read = readMaintenancePlan(plan);
-  return shownVerdicts(ofThisRun(await recordsOf(api, plan), plan), verdict => isSetAside(verdict, read));
-};
+  return shownVerdicts(ofThisRun(await recordsOf(api, plan), plan), verdict =>
+    isSetAside(verdict, read),
+  );
+}
 
-const planJson = ({ metadata, status }: PlanObject, verdicts?: readonly ShownVerdict[]): JsonObject => ({
-  name: metadata.name,
-  generation: metadata.generation,
-  ...(status as JsonObject | undefined),
-  ...(verdicts && { verdicts: verdicts.map(verdictJson) }),
-});
+function planJson(
+  { metadata, status }: PlanObject,
+  verdicts?: readonly ShownVerdict[],
+): JsonObject {
+  return {
+    name: metadata.name,
+    generation: metadata.generation,
+    ...(status as JsonObject | undefined),
+    ...(verdicts && { verdicts: verdicts.map(verdictJson) }),
+  };
+}
 
-const tell = async (api: Api, plan: PlanObject, { output, nodes }: PlanStatusFlags): Promise<void> => {
+async function tell(api: Api, plan: PlanObject, { output, nodes }: PlanStatusFlags): Promise<void> {
   const verdicts = nodes === true ? await verdictsOf(api, plan) : undefined;
-  printText(output === 'json' || output === 'yaml' ? written(planJson(plan, verdicts), output) : planText(plan, verdicts));
-};
+  printText(
+    output === 'json' || output === 'yaml'
+      ? written(planJson(plan, verdicts), output)
+      : planText(plan, verdicts),
+  );
+}
 
 /** Returns the exit code for a followed plan; undefined while it continues. */
-export const endOf = (plan: PlanObject): 0 | 3 | 4 | 5 | undefined => {
+export function endOf(plan: PlanObject): 0 | 3 | 4 | 5 | undefined {
   if (!isUpToDate(plan)) return undefined;
   const { phase } = plan.status ?? {};
   if (phase === 'Complete') return (plan.status?.nodes?.failed ?? 0) > 0 ? 5 : 0;
   if (phase === 'AwaitingApproval') return 3;
   return phase === 'Halted' || phase === 'Aborted' ? 4 : undefined;
-};
+}
 
 /** Prints every change, and the whole status at the end. */
-const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: string, flags: PlanStatusFlags): Promise<void> => {
+async function watchOver(
+  api: Parameters<typeof followPlan>[0] & Api,
+  name: string,
+  flags: PlanStatusFlags,
+): Promise<void> {
   const isText = flags.output === 'table' || flags.output === 'wide';
   let last = '';
   const end = await followPlan(api, name, plan => {
     const isOver = endOf(plan) !== undefined;
-    const text = isText ? planLine(plan) : written(planJson(plan), flags.output === 'yaml' ? 'yaml' : 'json');
+    const text = isText
+      ? planLine(plan)
+      : written(planJson(plan), flags.output === 'yaml' ? 'yaml' : 'json');
     if (text !== last && (isText || !isOver)) {
       if (isText) plainOutput.line(`${timeText(Temporal.Now.instant())}  ${text}`);
       else printText(`${flags.output === 'yaml' ? '---\n' : ''}${text}`);
@@ -63,30 +94,35 @@ const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: stri
   else if (flags.output === 'yaml') plainOutput.line('---');
   await tell(api, end, flags);
   process.exitCode = endOf(end) ?? 0;
-};
+}
 
-const tellAll = async (api: Api, { output }: PlanStatusFlags): Promise<void> => {
+async function tellAll(api: Api, { output }: PlanStatusFlags): Promise<void> {
   const plans = await plansOf(api);
-  if (output === 'json' || output === 'yaml') return printText(written({ plans: plans.map(plan => planJson(plan)) }, output));
+  if (output === 'json' || output === 'yaml')
+    return printText(written({ plans: plans.map(plan => planJson(plan)) }, output));
   printText(plansTable(plans, output === 'wide'));
-};
+}
 
 /**
  * `drydock plan status [NAME]`: prints all plans, or all of one; with --watch, until it ends or
  * waits for a user: the exit code distinguishes them. Writes nothing.
  */
-export const planStatus = async (
+export async function planStatus(
   name: string | undefined,
   flags: PlanStatusFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
+): Promise<void> {
   if (name === undefined && (flags.watch === true || flags.nodes === true)) {
-    throw new UsageError(`name the plan: drydock plan status NAME --${flags.watch === true ? 'watch' : 'nodes'}`);
+    throw new UsageError(
+      `name the plan: drydock plan status NAME --${flags.watch === true ? 'watch' : 'nodes'}`,
+    );
   }
   await withCluster(flags, env, async connection => {
     if (name === undefined) return tellAll(connection, flags);
     // Throws when the plan does not exist.
     const plan = await planNamed(connection, name);
-    return flags.watch === true ? watchOver(connection, name, flags) : tell(connection, plan, flags);
+    return flags.watch === true
+      ? watchOver(connection, name, flags)
+      : tell(connection, plan, flags);
   });
-};
+}

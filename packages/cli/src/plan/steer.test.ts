@@ -17,23 +17,35 @@ import { endOf } from './status.ts';
 
 /** What the commands about plans write, and refuse. */
 
-const at = (text: string): Temporal.Instant => Temporal.Instant.from(text);
+function at(text: string): Temporal.Instant {
+  return Temporal.Instant.from(text);
+}
 
-const planOf = (status: MaintenancePlanStatus, spec: Partial<PlanObject['spec']> = {}): PlanObject => ({
-  metadata: { name: 'kernel', uid: 'u', resourceVersion: '7', generation: 2 },
-  spec: { nodeSelector: {}, work: { none: {} }, ...spec },
-  status: { observedGeneration: 2, ...status },
-});
+function planOf(status: MaintenancePlanStatus, spec: Partial<PlanObject['spec']> = {}): PlanObject {
+  return {
+    metadata: { name: 'kernel', uid: 'u', resourceVersion: '7', generation: 2 },
+    spec: { nodeSelector: {}, work: { none: {} }, ...spec },
+    status: { observedGeneration: 2, ...status },
+  };
+}
 
 test('a new run has an id that no run had', () => {
   const now = at('2026-05-01T10:00:00.5Z');
   assert.equal(nextRunId('1', [], now), '2');
-  assert.equal(nextRunId('1', ['1', '7', 'spring'], now), '8', 'somebody has gone back to an earlier id');
+  assert.equal(
+    nextRunId('1', ['1', '7', 'spring'], now),
+    '8',
+    'somebody has gone back to an earlier id',
+  );
   assert.equal(nextRunId('spring', ['1'], now), '2026-05-01T10:00:00Z');
 });
 
 test('retries are merged by node, and the one of all nodes replaces what would count before it', () => {
-  const [early, now, later] = ['2026-05-01T10:00:00Z', '2026-05-01T11:00:00Z', '2026-05-01T12:00:00Z'];
+  const [early, now, later] = [
+    '2026-05-01T10:00:00Z',
+    '2026-05-01T11:00:00Z',
+    '2026-05-01T12:00:00Z',
+  ];
   const stored = [
     { name: 'a', before: early },
     { name: 'b', before: later },
@@ -66,7 +78,10 @@ test('the node that comes next is at the front once, and a full list loses its l
     attempt: 0,
   } as const;
   assert.match(noTurnOf(planOf({ inFlight: [flying] }), 'a') ?? '', /is in flight/);
-  assert.match(noTurnOf(planOf({}, { skipNodes: [{ name: 'a' }] }), 'a') ?? '', /leaves node a out/);
+  assert.match(
+    noTurnOf(planOf({}, { skipNodes: [{ name: 'a' }] }), 'a') ?? '',
+    /leaves node a out/,
+  );
   assert.equal(noTurnOf(planOf({}), 'a'), undefined);
 });
 
@@ -74,39 +89,71 @@ test('what the plan waits for is approved, anything else only ahead', () => {
   const stages = [{ name: 'canary', approveAfter: true }, { name: 'rack' }];
   const waiting = [{ word: 'Approval', who: 'somebody', since: '2026-05-01T10:00:00Z' }];
   const run = { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' };
-  const afterStage = planOf({ phase: 'AwaitingApproval', waiting, run: { ...run, stage: 'canary' } }, { stages });
+  const afterStage = planOf(
+    { phase: 'AwaitingApproval', waiting, run: { ...run, stage: 'canary' } },
+    { stages },
+  );
   assert.deepEqual(approvedBy(afterStage, undefined, false), { stage: 'canary' });
   assert.deepEqual(approvedBy(afterStage, 'canary', false), { stage: 'canary' });
   assert.throws(
     () => approvedBy(afterStage, 'rack', false),
     /waits for no approval of stage rack: it waits for an approval of what follows stage canary/,
   );
-  const asked = planOf({ phase: 'AwaitingApproval', waiting, run }, { stages, approval: { run: 'Required' } });
+  const asked = planOf(
+    { phase: 'AwaitingApproval', waiting, run },
+    { stages, approval: { run: 'Required' } },
+  );
   assert.deepEqual(approvedBy(asked, undefined, false), {});
   assert.deepEqual(approvedBy(asked, 'canary', true), { stage: 'canary' });
   const running = planOf({ phase: 'Running', run }, { stages });
-  assert.throws(() => approvedBy(running, undefined, false), /waits for no approval: it is Running; --yes/);
+  assert.throws(
+    () => approvedBy(running, undefined, false),
+    /waits for no approval: it is Running; --yes/,
+  );
   assert.throws(() => approvedBy(running, undefined, true), /asks for no approval of its run/);
-  assert.throws(() => approvedBy(running, 'rack', true), /stage rack of plan kernel asks for no approval; those that do: canary/);
+  assert.throws(
+    () => approvedBy(running, 'rack', true),
+    /stage rack of plan kernel asks for no approval; those that do: canary/,
+  );
   assert.deepEqual(approvedBy(running, 'canary', true), { stage: 'canary' });
 });
 
 test('what keeps the plan between two stages is promoted, or all of it', () => {
-  const [since, run] = ['2026-05-01T10:00:00Z', { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' }];
+  const [since, run] = [
+    '2026-05-01T10:00:00Z',
+    { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' },
+  ];
   const waits = (word: string, stage?: string): PlanObject =>
-    planOf({ phase: 'Running', waiting: [{ word, who: 'x', since }], run: { ...run, ...(stage !== undefined && { stage }) } });
-  assert.deepEqual(promotionOf(waits('StageSoak', 'canary'), false), { stage: 'canary', promote: 'Stage' });
-  assert.deepEqual(promotionOf(waits('Approval', 'canary'), false), { stage: 'canary', promote: 'Stage' });
+    planOf({
+      phase: 'Running',
+      waiting: [{ word, who: 'x', since }],
+      run: { ...run, ...(stage !== undefined && { stage }) },
+    });
+  assert.deepEqual(promotionOf(waits('StageSoak', 'canary'), false), {
+    stage: 'canary',
+    promote: 'Stage',
+  });
+  assert.deepEqual(promotionOf(waits('Approval', 'canary'), false), {
+    stage: 'canary',
+    promote: 'Stage',
+  });
   assert.deepEqual(promotionOf(waits('Approval'), false), {}, 'the run');
   assert.deepEqual(promotionOf(waits('MaxInFlight', 'canary'), true), { promote: 'Full' });
-  assert.throws(() => promotionOf(waits('MaxInFlight', 'canary'), false), /waits for no soak time and no approval: it is Running; --full/);
+  assert.throws(
+    () => promotionOf(waits('MaxInFlight', 'canary'), false),
+    /waits for no soak time and no approval: it is Running; --full/,
+  );
 });
 
 test('a plan is paused with a reason, and until a time or for some time; one that is paused as wanted stays as it is', () => {
   const now = Temporal.Instant.from('2026-05-01T10:00:00Z');
-  const specFor = (flags: Omit<PauseFlags, keyof ConnectionFlags>, spec: object = {}): unknown => pausedSpec(planOf({}, spec), flags, now);
+  const specFor = (flags: Omit<PauseFlags, keyof ConnectionFlags>, spec: object = {}): unknown =>
+    pausedSpec(planOf({}, spec), flags, now);
   assert.deepEqual(specFor({}), { paused: true, pause: null });
-  assert.deepEqual(specFor({ reason: 'release' }), { paused: true, pause: { reason: 'release', until: null } });
+  assert.deepEqual(specFor({ reason: 'release' }), {
+    paused: true,
+    pause: { reason: 'release', until: null },
+  });
   const until = { paused: false, pause: { reason: 'release', until: '2026-05-01T11:30:00Z' } };
   assert.deepEqual(specFor({ reason: 'release', until: '1h30m' }), until);
   assert.deepEqual(
@@ -114,28 +161,53 @@ test('a plan is paused with a reason, and until a time or for some time; one tha
     until,
     'it has an end from now on',
   );
-  for (const spec of [{ paused: true }, { pause: { reason: 'release' } }, { pause: { until: '2026-05-01T10:00:01Z' } }])
+  for (const spec of [
+    { paused: true },
+    { pause: { reason: 'release' } },
+    { pause: { until: '2026-05-01T10:00:01Z' } },
+  ])
     assert.equal(specFor({}, spec), undefined, JSON.stringify(spec));
-  assert.deepEqual(specFor({}, { pause: { until: '2026-05-01T10:00:00Z' } }), { paused: true, pause: null }, 'that one is over');
+  assert.deepEqual(
+    specFor({}, { pause: { until: '2026-05-01T10:00:00Z' } }),
+    { paused: true, pause: null },
+    'that one is over',
+  );
   for (const past of ['2026-05-01T10:00:00Z', '0', '-5m'])
     assert.throws(() => untilOf(past, now), /--until: expected a time in the future/);
-  assert.throws(() => untilOf('2026-05-41', now), /invalid value "2026-05-41" for --until: expected a time such as /);
+  assert.throws(
+    () => untilOf('2026-05-41', now),
+    /invalid value "2026-05-41" for --until: expected a time such as /,
+  );
   assert.throws(() => untilOf('tomorrow', now), /invalid value "tomorrow" for --until: expected /);
 });
 
 test('a plan that is followed ends when its status is about the spec as it is', () => {
   assert.deepEqual(
-    (['Running', 'Paused', 'Complete', 'AwaitingApproval', 'Halted', 'Aborted'] as const).map(phase => endOf(planOf({ phase }))),
+    (['Running', 'Paused', 'Complete', 'AwaitingApproval', 'Halted', 'Aborted'] as const).map(
+      phase => endOf(planOf({ phase })),
+    ),
     [undefined, undefined, 0, 3, 4, 4],
   );
   assert.equal(endOf(planOf({ phase: 'Complete', observedGeneration: 1 })), undefined);
-  const nodes = { selected: 3, due: 0, blocked: 0, inFlight: 0, done: 2, failed: 1, skipped: 0, unavailable: 1, progress: '3/3' };
+  const nodes = {
+    selected: 3,
+    due: 0,
+    blocked: 0,
+    inFlight: 0,
+    done: 2,
+    failed: 1,
+    skipped: 0,
+    unavailable: 1,
+    progress: '3/3',
+  };
   assert.equal(endOf(planOf({ phase: 'Complete', nodes })), 5, 'nodes have failed');
   assert.equal(endOf(planOf({ phase: 'Complete', nodes: { ...nodes, failed: 0 } })), 0);
 });
 
 const defaults: CreateFlags = { selector: 'pool=blue', dryRun: 'client' };
-const specOf = (words: readonly string[], flags: Partial<CreateFlags>): unknown => planFor('p', words, { ...defaults, ...flags })['spec'];
+function specOf(words: readonly string[], flags: Partial<CreateFlags>): unknown {
+  return planFor('p', words, { ...defaults, ...flags })['spec'];
+}
 
 test('create makes the work that the flags ask for', () => {
   assert.deepEqual(specOf([], { selector: 'pool in (a,b),!gpu,zone=z' }), {
@@ -148,15 +220,25 @@ test('create makes the work that the flags ask for', () => {
     },
     work: { none: {} },
   });
-  assert.deepEqual(specOf([], { selector: '', external: 'true', maxInFlight: '10%', maxUnavailable: '0' }), {
-    nodeSelector: {},
-    concurrency: { maxInFlight: '10%', maxUnavailable: 0 },
-    work: { external: { finished: { expression: 'true' } } },
-  });
+  assert.deepEqual(
+    specOf([], { selector: '', external: 'true', maxInFlight: '10%', maxUnavailable: '0' }),
+    {
+      nodeSelector: {},
+      concurrency: { maxInFlight: '10%', maxUnavailable: 0 },
+      work: { external: { finished: { expression: 'true' } } },
+    },
+  );
   const [container] = (
-    specOf(['/bin/up', 'now'], { image: 'i', command: true }) as { work: { job: { podSpec: { containers: unknown[] } } } }
+    specOf(['/bin/up', 'now'], { image: 'i', command: true }) as {
+      work: { job: { podSpec: { containers: unknown[] } } };
+    }
   ).work.job.podSpec.containers;
-  assert.deepEqual(container, { name: 'work', image: 'i', command: ['/bin/up', 'now'], securityContext: { privileged: true } });
+  assert.deepEqual(container, {
+    name: 'work',
+    image: 'i',
+    command: ['/bin/up', 'now'],
+    securityContext: { privileged: true },
+  });
 });
 
 test('create names the flag that is wrong, and what it takes', () => {
@@ -201,12 +283,28 @@ test('history counts the verdicts of each run, and has the present one before it
       },
     ],
   });
-  const status = { phase: 'Running', run: { id: '3', revision: 'r', startTime: '2026-05-02T00:00:00Z' } } as const;
-  const lines = historyTable(runsOf({ status }, [slice('2', 'Failed', 5), slice('1', 'Done', 1)])).split('\n');
+  const status = {
+    phase: 'Running',
+    run: { id: '3', revision: 'r', startTime: '2026-05-02T00:00:00Z' },
+  } as const;
+  const lines = historyTable(
+    runsOf({ status }, [slice('2', 'Failed', 5), slice('1', 'Done', 1)]),
+  ).split('\n');
   assert.deepEqual(
     lines.map(line => line.split(/ {2,}/)),
     [
-      ['RUN', 'REVISION', 'PHASE', 'DONE', 'FAILED', 'REQUEUED', 'SKIPPED', 'GONE', 'STARTED', 'LAST COMPLETED'],
+      [
+        'RUN',
+        'REVISION',
+        'PHASE',
+        'DONE',
+        'FAILED',
+        'REQUEUED',
+        'SKIPPED',
+        'GONE',
+        'STARTED',
+        'LAST COMPLETED',
+      ],
       ['1', 'r', '-', '1', '0', '0', '0', '0', '2026-05-01T01:00:00Z', '2026-05-01T01:30:00Z'],
       ['2', 'r', '-', '0', '1', '0', '0', '0', '2026-05-01T05:00:00Z', '2026-05-01T05:30:00Z'],
       ['3', 'r', 'Running', '0', '0', '0', '0', '0', '2026-05-02T00:00:00Z', '-'],
@@ -215,7 +313,12 @@ test('history counts the verdicts of each run, and has the present one before it
   const plan = planOf(status, { retries: [{ name: '*', before: '2026-05-03T00:00:00Z' }] });
   const slices = [slice('2', 'Failed', 5), slice('1', 'Done', 1)];
   const nodesOf = (id: string): readonly (readonly unknown[])[] =>
-    verdictsOfRun(plan, slices, id).flatMap(({ nodes }) => nodes.map(({ node, verdict, setAside }) => [node, verdict, setAside]));
+    verdictsOfRun(plan, slices, id).flatMap(({ nodes }) =>
+      nodes.map(({ node, verdict, setAside }) => [node, verdict, setAside]),
+    );
   assert.deepEqual([nodesOf('2'), nodesOf('3')], [[['n', 'Failed', false]], []]);
-  assert.throws(() => verdictsOfRun(plan, slices, '7'), /plan kernel has no record of run 7; those it has: 1, 2, 3$/);
+  assert.throws(
+    () => verdictsOfRun(plan, slices, '7'),
+    /plan kernel has no record of run 7; those it has: 1, 2, 3$/,
+  );
 });

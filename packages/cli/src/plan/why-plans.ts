@@ -30,55 +30,71 @@ const remedies: Readonly<Record<string, string>> = {
   WindowsUnknown: 'let the operator list MaintenanceWindows: drydock check',
   Rate: 'wait for the next opening (drydock windows), or raise concurrency.startsPerWindow',
   Pace: 'wait for the start that pace.deadline foresees, or set pace.mode to AsSoonAsPossible',
-  Starved: 'end what that node waits for, skip it (drydock plan skip), or change order.starvedAfterSeconds',
+  Starved:
+    'end what that node waits for, skip it (drydock plan skip), or change order.starvedAfterSeconds',
   WouldNotFit: 'make a window long enough, or set expectedSeconds',
   StageSoak: 'wait until the soak time ends, or end it: drydock plan promote',
   Blocked: 'correct the expression in the plan',
 };
 
-const atPhase = (phase: string | undefined, message: string, name: string): string | undefined => {
-  if (phase === 'Halted' && message.includes('all plans are halted')) return 'drydock plan halt --release lets all plans continue';
+function atPhase(phase: string | undefined, message: string, name: string): string | undefined {
+  if (phase === 'Halted' && message.includes('all plans are halted'))
+    return 'drydock plan halt --release lets all plans continue';
   if (phase === 'Paused') return `drydock plan resume ${name}`;
-  if (phase === 'Halted') return `drydock plan status ${name} lists the failures; drydock plan retry ${name} --failed sets them aside`;
+  if (phase === 'Halted')
+    return `drydock plan status ${name} lists the failures; drydock plan retry ${name} --failed sets them aside`;
   if (phase === 'AwaitingApproval') return `drydock plan approve ${name}`;
   return phase === 'Aborted' ? `drydock plan rerun ${name} begins again` : undefined;
-};
+}
 
-const waitText = ({ word, who, ends }: PlanWait): string => {
+function waitText({ word, who, ends }: PlanWait): string {
   const end = ends === undefined ? '' : ` (until ${ends})`;
   const remedy = remedies[word];
   return ` It waits for ${word}: ${who}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
-};
+}
 
 /** Returns the wait of this node. */
-const ownWait = ({ status }: PlanObject, node: string): PlanWait | undefined => status?.waiting?.find(one => one.node === node);
+function ownWait({ status }: PlanObject, node: string): PlanWait | undefined {
+  return status?.waiting?.find(one => one.node === node);
+}
 
 /**
  * Returns the wait of the whole plan; else that of another node, which stands for all with the same
  * word.
  */
-const planWait = ({ status }: PlanObject): PlanWait | undefined => {
+function planWait({ status }: PlanObject): PlanWait | undefined {
   const all = status?.waiting ?? [];
   return all.find(({ node }) => node === undefined) ?? all[0];
-};
+}
 
-const verdictText = (name: string, { node, verdict, completedAt, message, held }: NodeVerdict): string => {
+function verdictText(
+  name: string,
+  { node, verdict, completedAt, message, held }: NodeVerdict,
+): string {
   const at = `${timeText(completedAt)}${message === '' ? '' : `: ${message}`}`;
-  if (verdict !== 'Failed') return `MaintenancePlan ${name} has finished with it in this run (${verdict}), since ${at}.`;
+  if (verdict !== 'Failed')
+    return `MaintenancePlan ${name} has finished with it in this run (${verdict}), since ${at}.`;
   const stays = held ? ' The node stays held.' : '';
   return `MaintenancePlan ${name} has failed on it at ${at}.${stays} What helps: drydock plan retry ${name} ${node}.`;
-};
+}
 
 /** Returns the text for another plan that reverts this plan's work, perhaps on this node. */
-const contestText = ({ conditions = [] }: MaintenancePlanStatus, { verdict }: NodeVerdict): string => {
-  const contested = verdict === 'Done' ? conditions.find(({ type, status }) => type === 'Contested' && status === 'True') : undefined;
+function contestText({ conditions = [] }: MaintenancePlanStatus, { verdict }: NodeVerdict): string {
+  const contested =
+    verdict === 'Done'
+      ? conditions.find(({ type, status }) => type === 'Contested' && status === 'True')
+      : undefined;
   return contested === undefined ? '' : ` Of its nodes, ${contested.message}.`;
+}
+
+type Known = {
+  readonly plan: PlanObject;
+  readonly node: Pick<Node, 'name' | 'uid'>;
+  readonly verdict?: NodeVerdict;
 };
 
-type Known = { readonly plan: PlanObject; readonly node: Pick<Node, 'name' | 'uid'>; readonly verdict?: NodeVerdict };
-
 /** Returns a sentence about one plan that selects the node, or has it in flight. */
-export const planSentence = ({ plan, node, verdict }: Known): string => {
+export function planSentence({ plan, node, verdict }: Known): string {
   const { metadata, spec, status = {} } = plan;
   const { phase = 'Pending', message = 'no operator has reconciled it yet' } = status;
   const name = `MaintenancePlan ${metadata.name}`;
@@ -90,54 +106,74 @@ export const planSentence = ({ plan, node, verdict }: Known): string => {
   if (verdict !== undefined && verdict.verdict !== 'Requeued')
     return `${verdictText(metadata.name, verdict)}${contestText(status, verdict)}`;
   const skipped = spec.skipNodes?.find(one => one.name === node.name);
-  if (skipped !== undefined) return `${name} leaves it out${skipped.reason === undefined ? '' : ` (${skipped.reason})`}.`;
+  if (skipped !== undefined)
+    return `${name} leaves it out${skipped.reason === undefined ? '' : ` (${skipped.reason})`}.`;
   if (phase === 'Complete') return `${name} selects it and is complete: the node was not due.`;
   const helps = atPhase(phase, message, metadata.name);
-  if (helps !== undefined) return `${name} selects it, has not begun with it, and is ${phase}: ${message}. What helps: ${helps}.`;
+  if (helps !== undefined)
+    return `${name} selects it, has not begun with it, and is ${phase}: ${message}. What helps: ${helps}.`;
   const wait = ownWait(plan, node.name) ?? planWait(plan);
   const own = wait === undefined ? ` The plan is ${phase}: ${message}.` : waitText(wait);
   return `${name} (${phase}) selects it and has not begun with it${placeOf(status, node.name)}.${own}`;
-};
+}
 
 /** Returns the node's place in the order of its stage, as far as the status contains it. */
-const placeOf = ({ upNext = [], run }: MaintenancePlanStatus, node: string): string => {
+function placeOf({ upNext = [], run }: MaintenancePlanStatus, node: string): string {
   const place = upNext.indexOf(node);
   const stage = run?.stage === undefined ? '' : ` of stage ${run.stage}`;
   if (place >= 0) return `: it is number ${place + 1}${stage}`;
-  return upNext.length < maxUpNext ? '' : `: ${maxUpNext} others${stage} come first, or its stage comes later`;
-};
+  return upNext.length < maxUpNext
+    ? ''
+    : `: ${maxUpNext} others${stage} come first, or its stage comes later`;
+}
 
-const isAbout = (plan: PlanObject, node: Node): boolean => {
+function isAbout(plan: PlanObject, node: Node): boolean {
   const { nodeSelector, controlPlane, inFlight } = readMaintenancePlan(plan);
   if (inFlight.some(({ uid }) => uid === node.uid)) return true;
   return matches(nodeSelector, node.labels) && (controlPlane !== 'Never' || !isControlPlane(node));
-};
+}
 
-const verdictOn = async (api: Api, plan: PlanObject, { uid }: Node): Promise<NodeVerdict | undefined> => {
+async function verdictOn(
+  api: Api,
+  plan: PlanObject,
+  { uid }: Node,
+): Promise<NodeVerdict | undefined> {
   const slices = ofThisRun(await recordsOf(api, plan), plan);
   const verdict = slices.flatMap(({ verdicts }) => verdicts).find(one => one.uid === uid);
-  return verdict === undefined || isSetAside(verdict, readMaintenancePlan(plan)) ? undefined : verdict;
-};
+  return verdict === undefined || isSetAside(verdict, readMaintenancePlan(plan))
+    ? undefined
+    : verdict;
+}
 
 /**
  * Returns a sentence about a hold whose plan is gone: the result of the plan's work on the node is
  * in no record any more.
  */
-const orphanedSentence = (plan: string, { name }: MaintenanceRequest): string =>
-  `MaintenancePlan ${plan}, which made Maintenance ${name}, does not exist any more, and whether its work on the node had ended is not known. What helps: look at the node, then release it: kubectl delete maintenances.drydock.dev ${name}.`;
+function orphanedSentence(plan: string, { name }: MaintenanceRequest): string {
+  return `MaintenancePlan ${plan}, which made Maintenance ${name}, does not exist any more, and whether its work on the node had ended is not known. What helps: look at the node, then release it: kubectl delete maintenances.drydock.dev ${name}.`;
+}
 
-const orphansAmong = (requests: readonly MaintenanceRequest[], plans: readonly PlanObject[]): readonly string[] => {
+function orphansAmong(
+  requests: readonly MaintenanceRequest[],
+  plans: readonly PlanObject[],
+): readonly string[] {
   const known = new Set(plans.map(({ metadata }) => metadata.name));
   return requests.flatMap(request =>
-    request.plan === undefined || known.has(request.plan) || request.deleting ? [] : [orphanedSentence(request.plan, request)],
+    request.plan === undefined || known.has(request.plan) || request.deleting
+      ? []
+      : [orphanedSentence(request.plan, request)],
   );
-};
+}
 
 /**
  * Returns a sentence for each plan that has the node in flight or selects it, and for each hold of
  * a deleted plan. `requests`: the maintenances of the node. Empty for users who may not read plans.
  */
-export const plansAbout = async (api: Api, node: Node, requests: readonly MaintenanceRequest[]): Promise<readonly string[]> => {
+export async function plansAbout(
+  api: Api,
+  node: Node,
+  requests: readonly MaintenanceRequest[],
+): Promise<readonly string[]> {
   const { status } = await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } });
   if (status === 403 || status === 404) return [];
   const all = (await listAll(api, plansPath)) as readonly PlanObject[];
@@ -148,4 +184,4 @@ export const plansAbout = async (api: Api, node: Node, requests: readonly Mainte
       return planSentence({ plan, node, ...(verdict && { verdict }) });
     });
   return [...(await Promise.all(sentences)), ...orphansAmong(requests, all)];
-};
+}

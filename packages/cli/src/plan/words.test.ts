@@ -14,7 +14,17 @@ const status: MaintenancePlanStatus = {
   message: '3 done, 1 failed, 4 due of 9 nodes',
   observedGeneration: 2,
   run: { id: '1', revision: 'r', startTime: since, stage: 'rest' },
-  nodes: { selected: 9, due: 4, blocked: 0, inFlight: 1, done: 3, failed: 1, skipped: 0, unavailable: 2, progress: '3/8' },
+  nodes: {
+    selected: 9,
+    due: 4,
+    blocked: 0,
+    inFlight: 1,
+    done: 3,
+    failed: 1,
+    skipped: 0,
+    unavailable: 2,
+    progress: '3/8',
+  },
   resolved: { maxInFlight: 1, maxUnavailable: 2 },
   stages: [{ name: 'rest', selected: 8, done: 4, phase: 'Running' }],
   inFlight: [
@@ -31,23 +41,39 @@ const status: MaintenancePlanStatus = {
     },
   ],
   waiting: [
-    { word: 'MaxInFlight', who: '1 nodes are in flight, and concurrency.maxInFlight allows 1', since },
+    {
+      word: 'MaxInFlight',
+      who: '1 nodes are in flight, and concurrency.maxInFlight allows 1',
+      since,
+    },
     { word: 'Draining', who: 'pod web cannot go', node: 'n1', since },
   ],
   waitingFor: 'MaxInFlight',
   expectedEndTime: '2026-05-01T12:00:00Z',
-  conditions: [{ type: 'Predicted', status: 'False', reason: 'MissesDeadline', message: '4 nodes are due', lastTransitionTime: since }],
-  failures: [{ node: 'n2', stage: 'rest', step: 'Working', message: 'exit code 1', time: since, held: true }],
+  conditions: [
+    {
+      type: 'Predicted',
+      status: 'False',
+      reason: 'MissesDeadline',
+      message: '4 nodes are due',
+      lastTransitionTime: since,
+    },
+  ],
+  failures: [
+    { node: 'n2', stage: 'rest', step: 'Working', message: 'exit code 1', time: since, held: true },
+  ],
 };
 const plan: PlanObject = {
   metadata: { name: 'kernel', uid: 'u', resourceVersion: '7', generation: 2 },
   spec: { nodeSelector: {}, work: { none: {} } },
   status,
 };
-const phased = (phase: NonNullable<MaintenancePlanStatus['phase']>, message: string): PlanObject => ({
-  ...plan,
-  status: { ...status, phase, message, inFlight: [], waiting: [] },
-});
+function phased(phase: NonNullable<MaintenancePlanStatus['phase']>, message: string): PlanObject {
+  return {
+    ...plan,
+    status: { ...status, phase, message, inFlight: [], waiting: [] },
+  };
+}
 const verdict: NodeVerdict = {
   node: 'n3',
   uid: 'u3',
@@ -63,13 +89,24 @@ const verdict: NodeVerdict = {
   completedAt: Temporal.Instant.from(since),
 };
 
-const cells = (text: string): readonly (readonly string[])[] => text.split('\n').map(line => line.split(/ {2,}/));
+function cells(text: string): readonly (readonly string[])[] {
+  return text.split('\n').map(line => line.split(/ {2,}/));
+}
 
 test('all plans are one line each', () => {
   const { status: _status, ...unseen } = plan;
   assert.deepEqual(cells(plansTable([plan, unseen], false)), [
     ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'],
-    ['kernel', 'Running', 'rest', '3/8', '1', '1', 'MaxInFlight', '3 done, 1 failed, 4 due of 9 nodes'],
+    [
+      'kernel',
+      'Running',
+      'rest',
+      '3/8',
+      '1',
+      '1',
+      'MaxInFlight',
+      '3 done, 1 failed, 4 due of 9 nodes',
+    ],
     ['kernel', 'Pending', '-', '-', '-', '-', '-', 'no operator has reconciled it yet'],
   ]);
   assert.deepEqual(cells(plansTable([plan], true))[1]?.slice(7), [
@@ -110,7 +147,10 @@ test('what a rehearsal has foretold is told with its drift, and who gets stuck',
     /ends at 2026-05-01T12:00:00Z \(9 of 10 times by 2026-05-01T12:30:00Z\), 10m00s later than at first, in 2 openings of its windows; 8 nodes, 90 pods moved, 7 of them again; at the lowest 1 of 3 pods of Deployment shop\/web are ready\n {2}n9 gets stuck: budget shop\/web never allows it\n {2}and 2 more\n/,
   );
   const { endTime: _end, ...open } = forecast;
-  assert.match(planText({ ...plan, status: { ...status, forecast: open } }), /: it does not finish/);
+  assert.match(
+    planText({ ...plan, status: { ...status, forecast: open } }),
+    /: it does not finish/,
+  );
 });
 
 test('one plan is all of its status', () => {
@@ -130,7 +170,13 @@ test('one plan is all of its status', () => {
       ['IN FLIGHT', 'STATE', 'SINCE', 'ATTEMPT', 'STAGE'],
       ['n1', 'Holding', since, '0', 'rest'],
       ['WAITS FOR', 'NODE', 'SINCE', 'ENDS', 'WHO'],
-      ['MaxInFlight', '-', since, '-', '1 nodes are in flight, and concurrency.maxInFlight allows 1'],
+      [
+        'MaxInFlight',
+        '-',
+        since,
+        '-',
+        '1 nodes are in flight, and concurrency.maxInFlight allows 1',
+      ],
       ['Draining', 'n1', since, '-', 'pod web cannot go'],
       ['FAILED', 'STAGE', 'STEP', 'TIME', 'HELD', 'MESSAGE'],
       ['n2', 'rest', 'Working', since, 'yes', 'exit code 1'],
@@ -140,7 +186,10 @@ test('one plan is all of its status', () => {
     ],
   );
   const edited = { ...plan, metadata: { ...plan.metadata, generation: 3 } };
-  assert.match(planText(edited), /\nThe operator has not seen the latest change of this plan yet\.\n/);
+  assert.match(
+    planText(edited),
+    /\nThe operator has not seen the latest change of this plan yet\.\n/,
+  );
 });
 
 test('nodes that are due again after their turn are told', () => {
@@ -153,12 +202,18 @@ test('a plan that is followed is one line', () => {
     planLine(plan),
     'Running, stage rest, 3/8 done, 1 failed; in flight: n1 Holding; waits for MaxInFlight: 1 nodes are in flight, and concurrency.maxInFlight allows 1',
   );
-  assert.equal(planLine(phased('Paused', 'Paused')), 'Paused, stage rest, 3/8 done, 1 failed: Paused');
+  assert.equal(
+    planLine(phased('Paused', 'Paused')),
+    'Paused, stage rest, 3/8 done, 1 failed: Paused',
+  );
 });
 
 test('why says what a plan has to do with the node, and what helps', () => {
-  const on = (name: string, of: PlanObject = plan, more: { readonly verdict?: NodeVerdict } = {}): string =>
-    planSentence({ plan: of, node: { name, uid: name.replace('n', 'u') }, ...more });
+  const on = (
+    name: string,
+    of: PlanObject = plan,
+    more: { readonly verdict?: NodeVerdict } = {},
+  ): string => planSentence({ plan: of, node: { name, uid: name.replace('n', 'u') }, ...more });
   assert.equal(
     on('n1'),
     `MaintenancePlan kernel (Running) has it in flight: Holding since ${since}. It waits for Draining: pod web cannot go.`,
@@ -167,7 +222,10 @@ test('why says what a plan has to do with the node, and what helps', () => {
     on('n5'),
     /^MaintenancePlan kernel \(Running\) selects it and has not begun with it\. It waits for MaxInFlight: .* What helps: wait until a node in flight is done/,
   );
-  assert.equal(on('n3', plan, { verdict }), `MaintenancePlan kernel has finished with it in this run (Done), since ${since}.`);
+  assert.equal(
+    on('n3', plan, { verdict }),
+    `MaintenancePlan kernel has finished with it in this run (Done), since ${since}.`,
+  );
   const contested = {
     type: 'Contested',
     status: 'True',
@@ -184,7 +242,10 @@ test('why says what a plan has to do with the node, and what helps', () => {
     on('n3', plan, { verdict: failed }),
     /has failed on it at .*: exit code 1\. The node stays held\. What helps: drydock plan retry kernel n3\.$/,
   );
-  const skipping = { ...plan, spec: { ...plan.spec, skipNodes: [{ name: 'n5', reason: 'new disk' }] } };
+  const skipping = {
+    ...plan,
+    spec: { ...plan.spec, skipNodes: [{ name: 'n5', reason: 'new disk' }] },
+  };
   assert.equal(on('n5', skipping), 'MaintenancePlan kernel leaves it out (new disk).');
   const table: readonly (readonly [PlanObject, RegExp])[] = [
     [phased('Paused', 'Paused'), /is Paused: Paused\. What helps: drydock plan resume kernel\.$/],
@@ -194,9 +255,15 @@ test('why says what a plan has to do with the node, and what helps', () => {
     [phased('Aborted', 'Aborted'), /drydock plan rerun kernel/],
     [phased('Complete', '9 done'), /is complete: the node was not due\.$/],
     [phased('Running', '3 done'), /has not begun with it\. The plan is Running: 3 done\.$/],
-    [{ ...plan, status: { ...status, upNext: ['n4', 'n5'] } }, /has not begun with it: it is number 2 of stage rest\. It waits for/],
     [
-      { ...plan, status: { ...status, upNext: Array.from({ length: 20 }, (_, index) => `a${index}`) } },
+      { ...plan, status: { ...status, upNext: ['n4', 'n5'] } },
+      /has not begun with it: it is number 2 of stage rest\. It waits for/,
+    ],
+    [
+      {
+        ...plan,
+        status: { ...status, upNext: Array.from({ length: 20 }, (_, index) => `a${index}`) },
+      },
       /: 20 others of stage rest come first, or its stage comes later\./,
     ],
   ];

@@ -47,50 +47,68 @@ export type RehearsePlanFlags = CopyFlags & {
 };
 
 /** Returns whether the argument is a file: a plan's name has no slash and no file extension. */
-const isFile = (what: string): boolean => what === '-' || what.includes('/') || /\.(ya?ml|json)$/.test(what);
+function isFile(what: string): boolean {
+  return what === '-' || what.includes('/') || /\.(ya?ml|json)$/.test(what);
+}
 
-const planIn = (file: string): JsonObject => {
-  const plans = documentsIn(file).filter(one => one['kind'] === 'MaintenancePlan' && one['apiVersion'] === planApi);
+function planIn(file: string): JsonObject {
+  const plans = documentsIn(file).filter(
+    one => one['kind'] === 'MaintenancePlan' && one['apiVersion'] === planApi,
+  );
   const [plan, another] = plans;
   if (plan === undefined) throw new UsageError(`${file} contains no MaintenancePlan of ${planApi}`);
-  if (another !== undefined) throw new UsageError(`${file} contains ${plans.length} MaintenancePlans: a rehearsal simulates one`);
-  if (text(plan, 'metadata', 'name') === '') throw new UsageError(`${file}: the MaintenancePlan has no metadata.name`);
+  if (another !== undefined)
+    throw new UsageError(
+      `${file} contains ${plans.length} MaintenancePlans: a rehearsal simulates one`,
+    );
+  if (text(plan, 'metadata', 'name') === '')
+    throw new UsageError(`${file}: the MaintenancePlan has no metadata.name`);
   return plan;
-};
+}
 
-const planNamed = (copy: ClusterSnapshot, name: string): JsonObject => {
-  const found = ofKind(copy.objects, 'MaintenancePlan').find(plan => text(plan, 'metadata', 'name') === name);
+function planNamed(copy: ClusterSnapshot, name: string): JsonObject {
+  const found = ofKind(copy.objects, 'MaintenancePlan').find(
+    plan => text(plan, 'metadata', 'name') === name,
+  );
   if (found !== undefined) return found;
   const refused = copy.leftOut.find(what => what.startsWith('maintenanceplans:'));
   if (refused !== undefined) throw new UsageError(`plan ${name} cannot be looked up: ${refused}`);
   throw new UsageError(
     `maintenanceplans "${name}" not found; a plan that is not made yet is rehearsed from its file: drydock plan rehearse ${name}.yaml`,
   );
-};
+}
 
 /**
  * Returns the settings to simulate: those of --parallel, and the plan's own where there are none,
  * or with --compare.
  */
-const settingsOf = ({ parallel, compare }: RehearsePlanFlags): readonly PlanSetting[] => {
+function settingsOf({ parallel, compare }: RehearsePlanFlags): readonly PlanSetting[] {
   if (parallel === undefined) return [{}];
-  const values = parallel.split(',').map(value => ({ maxInFlight: amount('--parallel', value.trim()) }));
+  const values = parallel
+    .split(',')
+    .map(value => ({ maxInFlight: amount('--parallel', value.trim()) }));
   return compare === true ? [{}, ...values] : values;
-};
+}
 
-const progressOf = (setting: PlanSetting, run: number, { done, due, inFlight, madeUpMs }: PlanRunProgress): string =>
-  `${settingText(setting)}, run ${run}: ${done} nodes done, ${inFlight} in flight, ${due} due, ${durationText(madeUpMs)} of simulated time`;
+function progressOf(
+  setting: PlanSetting,
+  run: number,
+  { done, due, inFlight, madeUpMs }: PlanRunProgress,
+): string {
+  return `${settingText(setting)}, run ${run}: ${done} nodes done, ${inFlight} in flight, ${due} due, ${durationText(madeUpMs)} of simulated time`;
+}
 
-const printed = (all: readonly PlanForecast[], output: RehearsePlanFlags['output']): string => {
+function printed(all: readonly PlanForecast[], output: RehearsePlanFlags['output']): string {
   const [first] = all;
   if (output === 'json') return written({ settings: all }, 'json');
   if (first === undefined) throw new Error('nothing was rehearsed');
-  if (output === 'svg') return all.length > 1 ? comparisonPicture(all) : forecastPicture(first, 'done');
+  if (output === 'svg')
+    return all.length > 1 ? comparisonPicture(all) : forecastPicture(first, 'done');
   return all.length > 1 ? comparisonText(all) : planForecastText(first);
-};
+}
 
 /** Writes the summary file; the command then succeeds, whatever the forecast. */
-const printSummary = (all: readonly PlanForecast[], file: string): void => {
+function printSummary(all: readonly PlanForecast[], file: string): void {
   const [first] = all;
   if (first === undefined) throw new Error('nothing was rehearsed');
   try {
@@ -100,22 +118,31 @@ const printSummary = (all: readonly PlanForecast[], file: string): void => {
       cause: error,
     });
   }
-};
+}
 
-const millisecondsOf = (flag: string, value: string | undefined): number | undefined =>
-  value === undefined ? undefined : 1000 * secondsOf(flag, value);
+function millisecondsOf(flag: string, value: string | undefined): number | undefined {
+  return value === undefined ? undefined : 1000 * secondsOf(flag, value);
+}
 
 /**
  * `drydock plan rehearse FILE|NAME`: simulates the plan on a copy, and prints the result. Throws a
  * UsageError for a wrong call.
  */
-export const rehearsePlanCommand = async (
+export async function rehearsePlanCommand(
   what: string,
   flags: RehearsePlanFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
-  const [settings, timing, horizonMs, asked] = [settingsOf(flags), timingOf(flags), horizonMsOf(flags), seedsOf(flags)];
-  const given = { workMs: millisecondsOf('--work-time', flags.workTime), rebootMs: millisecondsOf('--reboot-time', flags.rebootTime) };
+): Promise<void> {
+  const [settings, timing, horizonMs, asked] = [
+    settingsOf(flags),
+    timingOf(flags),
+    horizonMsOf(flags),
+    seedsOf(flags),
+  ];
+  const given = {
+    workMs: millisecondsOf('--work-time', flags.workTime),
+    rebootMs: millisecondsOf('--reboot-time', flags.rebootTime),
+  };
   const besideMs = 1000 * secondsOf('--hook-time', flags.hookTime);
   const fromFile = isFile(what) ? planIn(what) : undefined;
   // A plan that cannot be simulated is refused before the whole cluster is read.
@@ -126,11 +153,14 @@ export const rehearsePlanCommand = async (
   const plan = fromFile ?? planNamed(copy, what);
   const seeds = asked ?? defaultSeeds(copy, nodesOfPlan(plan, copy));
   const times = { ...learnWork(copy.objects, text(plan, 'metadata', 'name'), given), besideMs };
-  const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void => progressLine(progressOf(setting, run, progress));
-  const all = await asUsage(() => rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }));
+  const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void =>
+    progressLine(progressOf(setting, run, progress));
+  const all = await asUsage(() =>
+    rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }),
+  );
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   printText(printed(all, flags.output));
   if (flags.summaryFile !== undefined) return printSummary(all, flags.summaryFile);
   if (all.some(({ finishes }) => !finishes)) process.exitCode = 1;
-};
+}

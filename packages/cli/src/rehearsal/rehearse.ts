@@ -39,29 +39,46 @@ export type RehearseFlags = CopyFlags & {
   readonly output: string;
 };
 
-const plannedMaintenanceFor = (node: string, flags: RehearseFlags): PlannedMaintenance => {
+function plannedMaintenanceFor(node: string, flags: RehearseFlags): PlannedMaintenance {
   const object = maintenanceFor(node, { ...flags, stage: 'Drain' });
   return { node, name: node, object };
-};
+}
 
-const plannedMaintenanceIn = (file: string, object: JsonObject, adapters: readonly KindAdapter[]): PlannedMaintenance => {
+function plannedMaintenanceIn(
+  file: string,
+  object: JsonObject,
+  adapters: readonly KindAdapter[],
+): PlannedMaintenance {
   const [kind, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
   const adapter = adapters.find(one => one.kind === kind && one.apiVersion === apiVersion);
-  if (adapter === undefined) throw new UsageError(`${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`);
+  if (adapter === undefined)
+    throw new UsageError(
+      `${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`,
+    );
   const [node, name] = [text(object, 'spec', 'nodeName'), text(object, 'metadata', 'name')];
-  if (node === '' || name === '') throw new UsageError(`${file}: a ${kind} has no ${name === '' ? 'name' : 'spec.nodeName'}`);
+  if (node === '' || name === '')
+    throw new UsageError(`${file}: a ${kind} has no ${name === '' ? 'name' : 'spec.nodeName'}`);
   const { status: _status, ...rest } = object;
   return { node, name, object: rest };
-};
+}
 
 /** Returns the maintenances of a file. Throws a UsageError that names the file. */
-const plannedMaintenancesIn = (file: string, adapters: readonly KindAdapter[]): readonly PlannedMaintenance[] => {
-  const plannedMaintenances = documentsIn(file).map(object => plannedMaintenanceIn(file, object, adapters));
+function plannedMaintenancesIn(
+  file: string,
+  adapters: readonly KindAdapter[],
+): readonly PlannedMaintenance[] {
+  const plannedMaintenances = documentsIn(file).map(object =>
+    plannedMaintenanceIn(file, object, adapters),
+  );
   if (plannedMaintenances.length === 0) throw new UsageError(`${file} contains no maintenance`);
   return plannedMaintenances;
-};
+}
 
-const nodesIn = (copy: ClusterSnapshot, names: readonly string[], { selector, all }: RehearseFlags): readonly string[] => {
+function nodesIn(
+  copy: ClusterSnapshot,
+  names: readonly string[],
+  { selector, all }: RehearseFlags,
+): readonly string[] {
   const known = ofKind(copy.objects, 'Node');
   if (all === true && (names.length > 0 || selector !== undefined))
     throw new UsageError('--all cannot be combined with names or --selector');
@@ -69,70 +86,100 @@ const nodesIn = (copy: ClusterSnapshot, names: readonly string[], { selector, al
   const choice = nodeChoice('rehearse', names, selector);
   const wanted = choice.selector === undefined ? undefined : parseSelector(choice.selector);
   if (wanted === undefined) return [...new Set(choice.names)];
-  const picked = known.filter(node => matches(wanted, strings(at(node, 'metadata', 'labels')))).map(node => text(node, 'metadata', 'name'));
-  if (picked.length === 0) throw new UsageError(`no node has the labels of --selector "${selector ?? ''}"`);
+  const picked = known
+    .filter(node => matches(wanted, strings(at(node, 'metadata', 'labels'))))
+    .map(node => text(node, 'metadata', 'name'));
+  if (picked.length === 0)
+    throw new UsageError(`no node has the labels of --selector "${selector ?? ''}"`);
   return picked;
-};
+}
 
 /** Checks that every node exists, and that each is drained once. */
-const checked = (copy: ClusterSnapshot, plannedMaintenances: readonly PlannedMaintenance[]): readonly PlannedMaintenance[] => {
+function checked(
+  copy: ClusterSnapshot,
+  plannedMaintenances: readonly PlannedMaintenance[],
+): readonly PlannedMaintenance[] {
   const known = new Set(ofKind(copy.objects, 'Node').map(node => text(node, 'metadata', 'name')));
   const stranger = plannedMaintenances.find(({ node }) => !known.has(node));
   if (stranger !== undefined) throw new UsageError(`nodes "${stranger.node}" not found`);
-  const twice = plannedMaintenances.find(({ node }, index) => plannedMaintenances.findIndex(one => one.node === node) < index);
-  if (twice !== undefined && plannedMaintenances.length < 1000) throw new UsageError(`node ${twice.node} is named twice`);
+  const twice = plannedMaintenances.find(
+    ({ node }, index) => plannedMaintenances.findIndex(one => one.node === node) < index,
+  );
+  if (twice !== undefined && plannedMaintenances.length < 1000)
+    throw new UsageError(`node ${twice.node} is named twice`);
   return plannedMaintenances;
-};
+}
 
 /**
  * Returns the progress line. The last run may be followed by another, with a policy that refuses no
  * pods.
  */
-const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: RunProgress): string => {
+function progressOf(
+  seeds: number,
+  run: number,
+  { drained, of, gone, madeUpMs }: RunProgress,
+): string {
   const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
   return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of simulated time`;
-};
+}
 
-const printed = async (forecast: RehearsalForecast, output: string): Promise<string> => {
+async function printed(forecast: RehearsalForecast, output: string): Promise<string> {
   if (output === 'json') return written(forecast, 'json');
   if (output === 'svg') return (await import('@drydock/rehearse/report')).forecastPicture(forecast);
   return forecastText(forecast);
-};
+}
 
-const orderOf = (plannedMaintenances: readonly PlannedMaintenance[], flags: RehearseFlags): Order => ({
-  plannedMaintenances,
-  ...(flags.parallel !== undefined && { parallel: atLeastOne('--parallel', flags.parallel) }),
-  horizonMs: horizonMsOf(flags),
-});
+function orderOf(plannedMaintenances: readonly PlannedMaintenance[], flags: RehearseFlags): Order {
+  return {
+    plannedMaintenances,
+    ...(flags.parallel !== undefined && { parallel: atLeastOne('--parallel', flags.parallel) }),
+    horizonMs: horizonMsOf(flags),
+  };
+}
 
 /** Checks the flags before anything is read. */
-const check = (names: readonly string[], flags: RehearseFlags): void => {
+function check(names: readonly string[], flags: RehearseFlags): void {
   orderOf([], flags);
   maintenanceFor('any', { ...flags, stage: 'Drain' });
-  if (flags.filename === undefined && flags.all !== true) nodeChoice('rehearse', names, flags.selector);
-  if (flags.filename !== undefined && (names.length > 0 || flags.selector !== undefined || flags.all === true))
+  if (flags.filename === undefined && flags.all !== true)
+    nodeChoice('rehearse', names, flags.selector);
+  if (
+    flags.filename !== undefined &&
+    (names.length > 0 || flags.selector !== undefined || flags.all === true)
+  )
     throw new UsageError('--filename cannot be combined with names, --selector or --all');
-};
+}
 
 /**
  * `drydock rehearse`: simulates the maintenances on a copy, and prints the result. Throws a
  * UsageError for a wrong call.
  */
-export const rehearseCommand = async (names: readonly string[], flags: RehearseFlags, env: Env): Promise<void> => {
+export async function rehearseCommand(
+  names: readonly string[],
+  flags: RehearseFlags,
+  env: Env,
+): Promise<void> {
   check(names, flags);
   const asked = seedsOf(flags);
   const timing = timingOf(flags);
   const defects = new Set<string>();
   const controllerManager = rehearsalManager(env, message => void defects.add(message));
-  const fromFile = flags.filename === undefined ? undefined : plannedMaintenancesIn(flags.filename, controllerManager.adapters);
+  const fromFile =
+    flags.filename === undefined
+      ? undefined
+      : plannedMaintenancesIn(flags.filename, controllerManager.adapters);
   const copy = await copyOf(flags, env);
-  const plannedMaintenances = fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
+  const plannedMaintenances =
+    fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
   const order = orderOf(checked(copy, plannedMaintenances), flags);
   const seeds = asked ?? defaultSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
-  const tell = (run: number, progress: RunProgress): void => progressLine(progressOf(seeds, run, progress));
-  const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }));
+  const tell = (run: number, progress: RunProgress): void =>
+    progressLine(progressOf(seeds, run, progress));
+  const forecast = await asUsage(() =>
+    rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }),
+  );
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   printText(await printed(forecast, flags.output));
   if (!forecast.finishes) process.exitCode = 1;
-};
+}

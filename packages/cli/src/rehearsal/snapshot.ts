@@ -1,5 +1,11 @@
 import { readdirSync } from 'node:fs';
-import { copiedKinds, ofKind, SnapshotError, takeCopy, writeCopy } from '@drydock/rehearse/snapshot';
+import {
+  copiedKinds,
+  ofKind,
+  SnapshotError,
+  takeCopy,
+  writeCopy,
+} from '@drydock/rehearse/snapshot';
 import { systemClock, UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput } from '../shared/output.ts';
@@ -8,7 +14,7 @@ import { withCluster } from '../shared/with-cluster.ts';
 export type SnapshotFlags = ConnectionFlags;
 
 /** Refuses a folder with files: those of an older copy would be read as part of the new one. */
-const refuseFull = (folder: string): void => {
+function refuseFull(folder: string): void {
   const found = ((): readonly string[] => {
     try {
       return readdirSync(folder);
@@ -16,14 +22,19 @@ const refuseFull = (folder: string): void => {
       return [];
     }
   })();
-  if (found.length > 0) throw new UsageError(`${folder} is not empty: name a folder that is, or that is not there yet`);
-};
+  if (found.length > 0)
+    throw new UsageError(`${folder} is not empty: name a folder that is, or that is not there yet`);
+}
 
 /**
  * `drydock snapshot DIR`: lists the cluster's objects and writes the copy. Throws a UsageError when
  * the folder cannot be written.
  */
-export const snapshot = async (folder: string, flags: SnapshotFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
+export async function snapshot(
+  folder: string,
+  flags: SnapshotFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
   refuseFull(folder);
   await withCluster(flags, env, async connection => {
     const copy = await takeCopy({ api: connection, now: () => systemClock.now() });
@@ -40,4 +51,4 @@ export const snapshot = async (folder: string, flags: SnapshotFlags, env: Readon
     });
     plainOutput.line(`${folder}: ${counts.join(', ')}`);
   });
-};
+}

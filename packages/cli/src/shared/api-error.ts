@@ -10,9 +10,13 @@ export class ApiError extends Error {
 }
 
 /** Returns the error that kubectl would print for this response, without its prefix `error: `. */
-export const refusedError = (answer: ApiResponse): ApiError => {
+export function refusedError(answer: ApiResponse): ApiError {
   const { body, status } = answer;
-  if (status === 401) return new ApiError(`error: You must be logged in to the server (${statusMessage(answer)})`);
-  const reason = isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== '' ? ` (${body['reason']})` : '';
+  if (status === 401)
+    return new ApiError(`error: You must be logged in to the server (${statusMessage(answer)})`);
+  const reason =
+    isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== ''
+      ? ` (${body['reason']})`
+      : '';
   return new ApiError(`Error from server${reason}: ${statusMessage(answer)}`);
-};
+}

@@ -34,30 +34,46 @@ const rarer = [
   ['--client-certificate <file>', 'own certificate'],
   ['--client-key <file>', 'key of the own certificate'],
   ['--tls-server-name <name>', 'name to check the certificate of the server for'],
-  ['--request-timeout <duration>', 'give every single call up after this time; 0 for the usual ones'],
+  [
+    '--request-timeout <duration>',
+    'give every single call up after this time; 0 for the usual ones',
+  ],
 ] as const;
 
 /** Adds the flags that choose the cluster of a command. */
-export const connectionFlags = (command: Command): Command => {
+export function connectionFlags(command: Command): Command {
   command
-    .option('--kubeconfig <file>', "path of the kubeconfig file (default: KUBECONFIG, ~/.kube/config or the pod's service account)")
+    .option(
+      '--kubeconfig <file>',
+      "path of the kubeconfig file (default: KUBECONFIG, ~/.kube/config or the pod's service account)",
+    )
     .option('--context <name>', 'context of the kubeconfig to use (default: the current context)')
     .addHelpText(
       'after',
       "\nkubectl's other connection flags (--cluster, --user, --server, --token, --as, --request-timeout and so on) are accepted as well.",
     );
   for (const [flags, text] of rarer) command.addOption(new Option(flags, text).hideHelp());
-  const several = (group: string, before: readonly string[] = []): readonly string[] => [...before, group];
+  const several = (group: string, before: readonly string[] = []): readonly string[] => [
+    ...before,
+    group,
+  ];
   return command.addOption(
-    new Option('--as-group <group>', 'group to impersonate; repeat the flag for several groups').argParser(several).hideHelp(),
+    new Option('--as-group <group>', 'group to impersonate; repeat the flag for several groups')
+      .argParser(several)
+      .hideHelp(),
   );
-};
+}
 
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+function given<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+}
 
 /** Returns the connection options for these flags. Throws a UsageError that names the flag. */
-export const connectionOf = (flags: ConnectionFlags): Pick<ConnectOptions, 'kubeconfig' | 'context' | 'overrides' | 'requestTimeoutMs'> => {
+export function connectionOf(
+  flags: ConnectionFlags,
+): Pick<ConnectOptions, 'kubeconfig' | 'context' | 'overrides' | 'requestTimeoutMs'> {
   const timeout = flags.requestTimeout === undefined ? 0 : timeoutSeconds(flags.requestTimeout);
   return {
     kubeconfig: flags.kubeconfig,
@@ -82,7 +98,9 @@ export const connectionOf = (flags: ConnectionFlags): Pick<ConnectOptions, 'kube
     },
     ...(timeout > 0 && { requestTimeoutMs: timeout * 1000 }),
   };
-};
+}
 
 /** Parses the request timeout; like kubectl, a bare number means seconds. */
-const timeoutSeconds = (text: string): number => seconds('--request-timeout', /^\d+$/.test(text) && text !== '0' ? `${text}s` : text);
+function timeoutSeconds(text: string): number {
+  return seconds('--request-timeout', /^\d+$/.test(text) && text !== '0' ? `${text}s` : text);
+}

@@ -27,19 +27,27 @@ import { nodePath } from './nodes.ts';
 /** Inputs of a node's drain, with the time at which they were read. */
 export type DrainInputsNow = DrainInputs & { readonly now: Temporal.Instant };
 
-const nameOf = (raw: unknown): string => {
-  const { metadata } = raw as { readonly metadata: { readonly namespace: string; readonly name: string } };
+function nameOf(raw: unknown): string {
+  const { metadata } = raw as {
+    readonly metadata: { readonly namespace: string; readonly name: string };
+  };
   return `${metadata.namespace}/${metadata.name}`;
-};
+}
 
 /**
  * Returns the VMs of the node, where it has any. Users who may not read VMs see only their pods.
  */
-const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<NodeVms | undefined> => {
+async function vmsOf(
+  api: Api,
+  nodeName: string,
+  pods: readonly Pod[],
+): Promise<NodeVms | undefined> {
   if (!pods.some(({ owner }) => owner?.kind === 'VirtualMachineInstance')) return undefined;
   const { status } = await api.call({ method: 'GET', path: vmisPath, query: { limit: 1 } });
   if (status === 403 || status === 404) return undefined;
-  const [vmis, migrations, settings] = await Promise.all([vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)));
+  const [vmis, migrations, settings] = await Promise.all(
+    [vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)),
+  );
   const [set = defaultSettings] = (settings ?? []).map(readSettings);
   const unplaced = (await listAll(api, '/api/v1/pods', unplacedTargets)).map(readTarget);
   const all: KubeVirtState = {
@@ -49,47 +57,70 @@ const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<
     unplaced,
   };
   const owners = ownersOf(pods);
-  const here = all.vmis.filter(vmi => vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid));
+  const here = all.vmis.filter(
+    vmi => vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid),
+  );
   const keys = new Set(here.map(({ key }) => key));
-  return nodeVmsFor({ ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) }, migrationLoadOf(all));
-};
+  return nodeVmsFor(
+    { ...all, vmis: here, migrations: all.migrations.filter(({ vmi }) => keys.has(vmi)) },
+    migrationLoadOf(all),
+  );
+}
 
 /** Returns unscheduled pods of the namespaces whose budgets allow no eviction. */
-const unscheduledOf = async (
+async function unscheduledOf(
   api: Api & Pick<Connection, 'clock'>,
   budgets: readonly Budget[],
-): Promise<NonNullable<DrainInputs['unscheduled']>> => {
-  const namespaces = new Set(budgets.filter(({ disruptionsAllowed }) => disruptionsAllowed <= 0).map(({ namespace }) => namespace));
+): Promise<NonNullable<DrainInputs['unscheduled']>> {
+  const namespaces = new Set(
+    budgets
+      .filter(({ disruptionsAllowed }) => disruptionsAllowed <= 0)
+      .map(({ namespace }) => namespace),
+  );
   const readAt = api.clock.now();
   const read = async (namespace: string) => {
-    const pods = await listAll(api, `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, onNoNode);
+    const pods = await listAll(
+      api,
+      `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+      onNoNode,
+    );
     return [namespace, { readAt, pods: pods.map(readPod).filter(findsNoNode) }] as const;
   };
   return new Map(await Promise.all([...namespaces].map(read)));
-};
+}
 
 /**
  * Returns the node; undefined where it does not exist. Throws an error with the reason when it
  * cannot be read.
  */
-const nodeAt = async (api: Api, nodeName: string): Promise<Node | undefined> => {
+async function nodeAt(api: Api, nodeName: string): Promise<Node | undefined> {
   const found = await api.call({ method: 'GET', path: nodePath(nodeName) });
   if (isMissing(nodeName, found)) return undefined;
   if (found.status !== 200) throw refusedError(found);
   return readNode(found.body);
-};
+}
 
 /**
  * Reads a node, its pods, the budgets of their namespaces, the DaemonSets and VMs, and the API
  * server's time: the inputs of the operator's drain decision. Throws an error that names what could
  * not be read.
  */
-export const drainInputsAt = async (api: Api & Pick<Connection, 'clock'>, nodeName: string): Promise<DrainInputsNow> => {
+export async function drainInputsAt(
+  api: Api & Pick<Connection, 'clock'>,
+  nodeName: string,
+): Promise<DrainInputsNow> {
   const node = await nodeAt(api, nodeName);
-  const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
+  const pods = (
+    await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })
+  ).map(readPod);
   const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
   const budgets = await Promise.all(
-    namespaces.map(namespace => listAll(api, `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets`)),
+    namespaces.map(namespace =>
+      listAll(
+        api,
+        `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets`,
+      ),
+    ),
   );
   const unscheduled = await unscheduledOf(api, budgets.flat().map(readBudget));
   const daemonSets = await listAll(api, '/apis/apps/v1/daemonsets');
@@ -103,4 +134,4 @@ export const drainInputsAt = async (api: Api & Pick<Connection, 'clock'>, nodeNa
     ...(vms && { vms }),
     now: api.clock.now(),
   };
-};
+}

@@ -4,8 +4,13 @@
 const kubectls: readonly (string | undefined)[] = ['drain', 'cordon', 'uncordon'];
 
 /** Returns the exit code for a usage error of a command. */
-export const usageExitCode = (command?: string): 1 | 2 => (kubectls.includes(command) ? 1 : 2);
+export function usageExitCode(command?: string): 1 | 2 {
+  return kubectls.includes(command) ? 1 : 2;
+}
 
 /** Returns 2 for a usage error, unless the command is one of kubectl's; 1 for other failures. */
-export const exitCodeOf = (error: unknown, command?: string): 1 | 2 =>
-  error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError') ? usageExitCode(command) : 1;
+export function exitCodeOf(error: unknown, command?: string): 1 | 2 {
+  return error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError')
+    ? usageExitCode(command)
+    : 1;
+}

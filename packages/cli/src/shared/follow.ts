@@ -6,25 +6,25 @@ type FollowedState = (request: MaintenanceRequest | undefined) => 'done' | 'cont
 
 type Followed = CachedObject & { readonly request: MaintenanceRequest };
 
-const project =
-  (adapter: KindAdapter) =>
-  (raw: unknown): Followed | undefined => {
+function project(adapter: KindAdapter) {
+  return (raw: unknown): Followed | undefined => {
     const request = adapter.read(raw);
     return typeof request === 'string'
       ? undefined
       : { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
   };
+}
 
 /**
  * Watches one object until `look` returns 'done', the object is deleted (`look` receives
  * `undefined` then), or the signal is aborted.
  */
-export const follow = async (
+export async function follow(
   watcher: Watcher,
   { adapter, name, namespace, uid }: MaintenanceRequest,
   look: FollowedState,
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<void> {
   const done = new AbortController();
   const tell = (request: MaintenanceRequest | undefined): void => {
     if (!done.signal.aborted && look(request) === 'done') done.abort();
@@ -44,4 +44,4 @@ export const follow = async (
     },
     AbortSignal.any([signal, done.signal]),
   );
-};
+}

@@ -11,45 +11,68 @@ export type NodeChoice = { readonly names: readonly string[]; readonly selector?
  * Checks the choice. Throws a UsageError, in kubectl's words, unless exactly one of names and
  * selector is given.
  */
-export const nodeChoice = (command: string, names: readonly string[], selector: string | undefined): NodeChoice => {
-  if (names.length === 0 && selector === undefined) throw new UsageError(`USAGE: ${command} NODE [flags]`);
+export function nodeChoice(
+  command: string,
+  names: readonly string[],
+  selector: string | undefined,
+): NodeChoice {
+  if (names.length === 0 && selector === undefined)
+    throw new UsageError(`USAGE: ${command} NODE [flags]`);
   if (names.length > 0 && selector !== undefined && selector !== '')
     throw new UsageError('cannot specify both a node name and a --selector option');
   if (selector !== undefined && parseSelector(selector) === undefined) {
-    throw new UsageError(`invalid value "${selector}" for --selector: expected a label selector such as pool=blue,!gpu`);
+    throw new UsageError(
+      `invalid value "${selector}" for --selector: expected a label selector such as pool=blue,!gpu`,
+    );
   }
-  return { names: names.map(plainName), ...(selector !== undefined && names.length === 0 && { selector }) };
-};
+  return {
+    names: names.map(plainName),
+    ...(selector !== undefined && names.length === 0 && { selector }),
+  };
+}
 
 /** Returns the plain name: `node/x` and `nodes/x` are x, as for kubectl. */
-export const plainName = (text: string): string => {
+export function plainName(text: string): string {
   const [kind, name, ...rest] = text.split('/');
   if (name === undefined) return text;
   if (rest.length > 0 || name === '') throw new UsageError(`"${text}" is not the name of a node`);
-  if (kind !== 'node' && kind !== 'nodes' && kind !== 'no') throw new UsageError(`expected resource of type node, got "${kind ?? ''}"`);
+  if (kind !== 'node' && kind !== 'nodes' && kind !== 'no')
+    throw new UsageError(`expected resource of type node, got "${kind ?? ''}"`);
   return name;
-};
+}
 
-export const nodePath = (name: string): string => `/api/v1/nodes/${encodeURIComponent(name)}`;
+export function nodePath(name: string): string {
+  return `/api/v1/nodes/${encodeURIComponent(name)}`;
+}
 
-const bodyOf = (answer: ApiResponse): unknown => {
+function bodyOf(answer: ApiResponse): unknown {
   if (answer.status !== 200) throw refusedError(answer);
   return answer.body;
-};
+}
 
 /**
  * Returns the distinct chosen nodes: in the order given, or sorted by name. Throws an ApiError in
  * kubectl's words for the first that does not exist. `pageSize`: 0 lists all at once.
  */
-export const findNodes = async (api: Api, { names, selector }: NodeChoice, pageSize: number): Promise<readonly Node[]> => {
+export async function findNodes(
+  api: Api,
+  { names, selector }: NodeChoice,
+  pageSize: number,
+): Promise<readonly Node[]> {
   if (selector === undefined) {
-    const answers = await Promise.all([...new Set(names)].map(name => api.call({ method: 'GET', path: nodePath(name) })));
+    const answers = await Promise.all(
+      [...new Set(names)].map(name => api.call({ method: 'GET', path: nodePath(name) })),
+    );
     return answers.map(answer => readNode(bodyOf(answer)));
   }
   const found: Node[] = [];
   let next: string | undefined;
   do {
-    const query = { labelSelector: selector, limit: pageSize === 0 ? undefined : pageSize, continue: next };
+    const query = {
+      labelSelector: selector,
+      limit: pageSize === 0 ? undefined : pageSize,
+      continue: next,
+    };
     const list = bodyOf(await api.call({ method: 'GET', path: '/api/v1/nodes', query })) as {
       readonly items?: readonly unknown[];
       readonly metadata?: { readonly continue?: string };
@@ -58,4 +81,4 @@ export const findNodes = async (api: Api, { names, selector }: NodeChoice, pageS
     next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
   } while (next !== undefined);
   return found.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-};
+}

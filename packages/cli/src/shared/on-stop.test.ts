@@ -11,8 +11,12 @@ const program = `
   setInterval(() => {}, 1000);
   console.log('ready');`;
 
-test('a Ctrl-C that several pass on is one, and the next one ends the process', { timeout: 30_000 }, async () => {
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+test('a Ctrl-C that several pass on is one, and the next one ends the process', {
+  timeout: 30_000,
+}, async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let said = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
   await once(child.stdout, 'data');

@@ -10,7 +10,7 @@ const sameKey = 500;
  * Calls back at the first SIGINT or SIGTERM; a second one ends the process at once, as users
  * expect.
  */
-export const onStop = (stop: (signal: NodeJS.Signals) => void): void => {
+export function onStop(stop: (signal: NodeJS.Signals) => void): void {
   let since: number | undefined;
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
@@ -20,4 +20,4 @@ export const onStop = (stop: (signal: NodeJS.Signals) => void): void => {
       since ??= now;
     });
   }
-};
+}

@@ -6,10 +6,17 @@ import { PanicHandler, VirtualClock } from '@drydock/utils';
 import type { Reach } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
 
-const asking = (api: Api, given: Partial<Reach> = {}): Reach => {
+function asking(api: Api, given: Partial<Reach> = {}): Reach {
   const log = given.log ?? new FakeLog();
-  return { api, clock: new VirtualClock(), signal: new AbortController().signal, log, defects: new PanicHandler({ log }), ...given };
-};
+  return {
+    api,
+    clock: new VirtualClock(),
+    signal: new AbortController().signal,
+    log,
+    defects: new PanicHandler({ log }),
+    ...given,
+  };
+}
 
 for (const [status, is] of [
   [200, true],
@@ -25,7 +32,11 @@ for (const [status, is] of [
 test('it is asked until there is a yes or a no', async () => {
   const clock = new VirtualClock();
   const log = new FakeLog();
-  const responses = [() => Promise.reject(new Error('connection refused')), () => response(503), () => response(200)];
+  const responses = [
+    () => Promise.reject(new Error('connection refused')),
+    () => response(503),
+    () => response(200),
+  ];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
   const asked = isOpenShift(asking(api, { clock, log }));
   await clock.advance(5000);

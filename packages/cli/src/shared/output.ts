@@ -1,4 +1,10 @@
-import { isPrintable, maxRowLength, printableJson, printableLines, truncate } from '@drydock/apimachinery';
+import {
+  isPrintable,
+  maxRowLength,
+  printableJson,
+  printableLines,
+  truncate,
+} from '@drydock/apimachinery';
 import { Document, Scalar, visit } from 'yaml';
 
 /**
@@ -22,7 +28,9 @@ export const plainOutput: Output = {
 /**
  * Prints a result of several rows, whose line breaks stay (`joinRows` builds such a text): stdout.
  */
-export const printText = (text: string): void => void process.stdout.write(`${printableLines(text)}\n`);
+export function printText(text: string): void {
+  void process.stdout.write(`${printableLines(text)}\n`);
+}
 
 /** Output for help and errors of the command line, which quote the user's input. */
 export const commanderOutput = {
@@ -31,32 +39,41 @@ export const commanderOutput = {
 };
 
 /** Prints a script, a YAML stream or a part of the help, unchanged. */
-export const printRaw = (text: string): void => void process.stdout.write(printableLines(text));
+export function printRaw(text: string): void {
+  void process.stdout.write(printableLines(text));
+}
 
 /** Formats a value as YAML: invisible characters become escapes in double quotes. */
-const yamlOf = (value: unknown): string => {
+function yamlOf(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, {
     Scalar: (_key, node) => {
-      if (typeof node.value === 'string' && !isPrintable(node.value.replaceAll('\n', ''))) node.type = Scalar.QUOTE_DOUBLE;
+      if (typeof node.value === 'string' && !isPrintable(node.value.replaceAll('\n', '')))
+        node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  return printableYaml(document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY }));
-};
+  return printableYaml(
+    document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY }),
+  );
+}
 
 /**
  * Escapes YAML: in double quotes it has JSON's escapes, and a longer one beyond the first plane.
  */
-const printableYaml = (yaml: string): string =>
-  printableJson(
+function printableYaml(yaml: string): string {
+  return printableJson(
     yaml.replaceAll(/[\u{10000}-\u{10ffff}]/gu, char =>
       isPrintable(char) ? char : `\\U${char.codePointAt(0)?.toString(16).padStart(8, '0')}`,
     ),
   );
+}
 
 /** Returns a value for programs to read: the same value, in text without effect on a terminal. */
-export const written = (value: unknown, format: 'json' | 'yaml'): string =>
-  format === 'json' ? printableJson(JSON.stringify(value, undefined, 2)) : yamlOf(value).trimEnd();
+export function written(value: unknown, format: 'json' | 'yaml'): string {
+  return format === 'json'
+    ? printableJson(JSON.stringify(value, undefined, 2))
+    : yamlOf(value).trimEnd();
+}
 
 /** A terminal with progress: text is printed above and stays, the progress is redrawn below it. */
 export const terminal = {
@@ -81,7 +98,7 @@ const brokenPipe = 141;
  * Ends the process silently when the reader closes the pipe (`… | head -3`). Output that is lost
  * otherwise, for example on a full disk, is reported.
  */
-export const exitOnEpipe = (): void => {
+export function exitOnEpipe(): void {
   const lost = (error: NodeJS.ErrnoException): never => {
     if (error.code === 'EPIPE') process.exit(brokenPipe);
     plainOutput.note(`drydock: the output cannot be written: ${error.message}`);
@@ -89,4 +106,4 @@ export const exitOnEpipe = (): void => {
   };
   process.stdout.on('error', lost);
   process.stderr.on('error', () => process.exit(brokenPipe));
-};
+}

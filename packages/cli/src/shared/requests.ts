@@ -6,7 +6,11 @@ import { listAll } from '@drydock/kube-client';
  * Returns all maintenances of the served kinds, on one node or on all, oldest first. Throws an
  * error that names what could not be read.
  */
-export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], node?: string): Promise<readonly MaintenanceRequest[]> => {
+export async function requestsOf(
+  api: Api,
+  adapters: readonly KindAdapter[],
+  node?: string,
+): Promise<readonly MaintenanceRequest[]> {
   const lists = await Promise.all(
     adapters.map(async adapter => {
       const objects = await listAll(api, adapter.path, {}, 'empty');
@@ -17,8 +21,9 @@ export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], nod
     .flat()
     .filter(({ nodeName }) => node === undefined || nodeName === node)
     .toSorted(byAge);
-};
+}
 
 /** Returns a maintenance's title: `NodeMaintenance disk`, `Maintenance ops/n1`. */
-export const titleOf = ({ adapter, namespace, name }: MaintenanceRequest): string =>
-  `${adapter.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+export function titleOf({ adapter, namespace, name }: MaintenanceRequest): string {
+  return `${adapter.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}

@@ -4,17 +4,19 @@ import { FakeLog, response, ScriptedApi } from '@drydock/operator/testing';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { logServerVersion } from './server-release.ts';
 
-const asking = (log: FakeLog, clock = new VirtualClock()) => ({
-  clock,
-  log,
-  defects: new PanicHandler({ log }),
-  signal: new AbortController().signal,
-});
-const said = async (body: unknown, status = 200): Promise<FakeLog> => {
+function asking(log: FakeLog, clock = new VirtualClock()) {
+  return {
+    clock,
+    log,
+    defects: new PanicHandler({ log }),
+    signal: new AbortController().signal,
+  };
+}
+async function said(body: unknown, status = 200): Promise<FakeLog> {
   const log = new FakeLog();
   await logServerVersion({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
   return log;
-};
+}
 
 test('what an older release lacks is said in one line', async () => {
   const log = await said({ major: '1', minor: '30', gitVersion: 'v1.30.14' });
@@ -28,8 +30,13 @@ test('what an older release lacks is said in one line', async () => {
 });
 
 test('the newest lacks nothing; one that is too old is warned of', async () => {
-  assert.ok(!JSON.stringify((await said({ major: '1', minor: '37' })).of('info')).includes('lacks'));
-  assert.match(JSON.stringify((await said({ major: '1', minor: '29' })).of('warn')), /older than 1\.30/);
+  assert.ok(
+    !JSON.stringify((await said({ major: '1', minor: '37' })).of('info')).includes('lacks'),
+  );
+  assert.match(
+    JSON.stringify((await said({ major: '1', minor: '29' })).of('warn')),
+    /older than 1\.30/,
+  );
 });
 
 test('a server that does not say its version is warned of once', async () => {

@@ -1,6 +1,7 @@
 import { readShipped } from '@drydock/utils';
 
 /** Returns the version in package.json. */
-export const version = (): string => {
-  return (JSON.parse(readShipped('package.json').toString()) as { readonly version: string }).version;
-};
+export function version(): string {
+  return (JSON.parse(readShipped('package.json').toString()) as { readonly version: string })
+    .version;
+}

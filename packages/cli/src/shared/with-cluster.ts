@@ -6,15 +6,20 @@ import { version } from './version.ts';
  * Runs the work with a connection to the chosen cluster, and closes it. Throws a KubeconfigError
  * when no cluster is configured.
  */
-export const withCluster = async (
+export async function withCluster(
   flags: ConnectionFlags,
   env: Readonly<Record<string, string | undefined>>,
   work: (connection: Connection) => Promise<void>,
-): Promise<void> => {
-  const connection = await connect({ ...connectionOf(flags), env, userAgent: `drydock/${version()}`, interactive: process.stdin.isTTY });
+): Promise<void> {
+  const connection = await connect({
+    ...connectionOf(flags),
+    env,
+    userAgent: `drydock/${version()}`,
+    interactive: process.stdin.isTTY,
+  });
   try {
     await work(connection);
   } finally {
     connection.close();
   }
-};
+}

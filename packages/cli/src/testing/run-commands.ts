@@ -1,10 +1,17 @@
 import { run } from '../program.ts';
 
-/** A program of its own for tests: runs the command lines that it is sent, one after another, and sends back what each has printed. */
+/**
+ * A program of its own for tests: runs the command lines that it is sent, one after another, and
+ * sends back what each has printed.
+ */
 
-export type Printed = { readonly args: readonly string[]; readonly out: string; readonly err: string };
+export type Printed = {
+  readonly args: readonly string[];
+  readonly out: string;
+  readonly err: string;
+};
 
-const capture = async (args: readonly string[]): Promise<Printed> => {
+async function capture(args: readonly string[]): Promise<Printed> {
   const printed = { out: '', err: '' };
   const streams = [process.stdout, process.stderr] as const;
   const own = streams.map(stream => Object.getOwnPropertyDescriptor(stream, 'write'));
@@ -21,7 +28,7 @@ const capture = async (args: readonly string[]): Promise<Printed> => {
     }
   }
   return { args, ...printed };
-};
+}
 
 process.once('message', (commands: readonly (readonly string[])[]) => {
   const runAll = async (): Promise<void> => {

@@ -10,13 +10,21 @@ export type Ec2Event = {
   readonly NotBeforeDeadline?: Date | undefined;
 };
 
-export type Ec2Status = { readonly InstanceId?: string | undefined; readonly Events?: readonly Ec2Event[] | undefined };
+export type Ec2Status = {
+  readonly InstanceId?: string | undefined;
+  readonly Events?: readonly Ec2Event[] | undefined;
+};
 
 /**
  * An error of EC2, or of the connection to it. `code` is the operating system's, for example
  * ECONNREFUSED.
  */
-export type Ec2Failure = { readonly name: string; readonly message: string; readonly code?: string; readonly status?: number };
+export type Ec2Failure = {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly status?: number;
+};
 
 export type Ec2Answer =
   | { readonly statuses: readonly Ec2Status[]; readonly failure?: undefined }
@@ -35,4 +43,10 @@ export interface Ec2 {
 export const idsPerCall = 100;
 
 /** Codes of events that EC2 can schedule (EC2 API reference, InstanceStatusEvent.code). */
-export const ec2Codes = ['instance-reboot', 'system-reboot', 'system-maintenance', 'instance-retirement', 'instance-stop'] as const;
+export const ec2Codes = [
+  'instance-reboot',
+  'system-reboot',
+  'system-maintenance',
+  'instance-retirement',
+  'instance-stop',
+] as const;

@@ -4,9 +4,13 @@
  * announcements from there. Amazon's own endpoints over https are allowed
  * (docs.aws.amazon.com/general/latest/gr/rande.html), others where the operator's flags name them.
  */
-export const mayAsk = (endpoint: string, allowed: readonly string[]): boolean => {
+export function mayAsk(endpoint: string, allowed: readonly string[]): boolean {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;
   if (allowed.some(one => URL.canParse(one) && new URL(one).href === url.href)) return true;
-  return url.protocol === 'https:' && url.port === '' && /\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$/.test(url.hostname);
-};
+  return (
+    url.protocol === 'https:' &&
+    url.port === '' &&
+    /\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$/.test(url.hostname)
+  );
+}

@@ -22,13 +22,18 @@ const regions: readonly (readonly [string | undefined, string | undefined])[] = 
   [undefined, undefined],
 ];
 for (const [providerId, region] of regions) {
-  test(`the region of ${providerId} is ${region}`, () => assert.equal(regionOfProviderId(providerId), region));
+  test(`the region of ${providerId} is ${region}`, () =>
+    assert.equal(regionOfProviderId(providerId), region));
 }
 
-const set = 'azure:///subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/virtualMachineScaleSets/pool-vmss/virtualMachines';
+const set =
+  'azure:///subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/virtualMachineScaleSets/pool-vmss/virtualMachines';
 const machines: readonly (readonly [string | undefined, string | undefined])[] = [
   ['aws:///us-east-1a/i-0123456789abcdef0', 'i-0123456789abcdef0'],
-  ['azure:///subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/virtualMachines/vm-1', 'vm-1'],
+  [
+    'azure:///subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/virtualMachines/vm-1',
+    'vm-1',
+  ],
   [`${set}/0`, 'pool-vmss_0'],
   ['gce://project/us-east1-b/gke-pool-1', 'gke-pool-1'],
   ['openstack:///4d6c0f11', '4d6c0f11'],
@@ -40,7 +45,8 @@ const machines: readonly (readonly [string | undefined, string | undefined])[] =
   [undefined, undefined],
 ];
 for (const [providerId, machine] of machines) {
-  test(`the machine of ${providerId} is ${machine}`, () => assert.equal(instanceOf(providerId), machine));
+  test(`the machine of ${providerId} is ${machine}`, () =>
+    assert.equal(instanceOf(providerId), machine));
 }
 
 test('machines of two scale sets with the same number are two', () => {
@@ -59,12 +65,21 @@ const infrastructures: readonly (readonly [unknown, string | undefined])[] = [
   [undefined, undefined],
 ];
 for (const [raw, region] of infrastructures) {
-  test(`Infrastructure ${JSON.stringify(raw)} is in ${region}`, () => assert.equal(regionOfInfrastructure(raw), region));
+  test(`Infrastructure ${JSON.stringify(raw)} is in ${region}`, () =>
+    assert.equal(regionOfInfrastructure(raw), region));
 }
 
 const configs: readonly (readonly [string, unknown, string | undefined])[] = [
-  ['a region', { data: { 'install-config': 'apiVersion: v1\nplatform:\n  aws:\n    region: eu-west-1\n' } }, 'eu-west-1'],
-  ['another platform', { data: { 'install-config': 'platform:\n  gcp:\n    region: x\n' } }, undefined],
+  [
+    'a region',
+    { data: { 'install-config': 'apiVersion: v1\nplatform:\n  aws:\n    region: eu-west-1\n' } },
+    'eu-west-1',
+  ],
+  [
+    'another platform',
+    { data: { 'install-config': 'platform:\n  gcp:\n    region: x\n' } },
+    undefined,
+  ],
   ['no platform', { data: { 'install-config': 'platform: none\n' } }, undefined],
   ['what is not valid YAML', { data: { 'install-config': 'a: [b' } }, undefined],
   ['nothing', { data: { 'install-config': '' } }, undefined],
@@ -72,5 +87,6 @@ const configs: readonly (readonly [string, unknown, string | undefined])[] = [
   ['no data', {}, undefined],
 ];
 for (const [what, raw, region] of configs) {
-  test(`an install-config with ${what} is in ${region}`, () => assert.equal(regionOfInstallConfig(raw), region));
+  test(`an install-config with ${what} is in ${region}`, () =>
+    assert.equal(regionOfInstallConfig(raw), region));
 }

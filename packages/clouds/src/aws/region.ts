@@ -1,26 +1,30 @@
 import { isObject, type Json } from '@drydock/apimachinery';
 import { parse } from 'yaml';
 
-const at = (raw: unknown, ...path: readonly string[]): Json | undefined => {
+function at(raw: unknown, ...path: readonly string[]): Json | undefined {
   let value = raw as Json | undefined;
   for (const key of path) value = isObject(value) ? value[key] : undefined;
   return value;
-};
+}
 
-const text = (value: Json | undefined): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+function text(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
 
 /**
  * Returns the region in an OpenShift cluster's Infrastructure (config.openshift.io/v1); undefined
  * where it is missing, or the cluster is not on AWS.
  */
-export const regionOfInfrastructure = (raw: unknown): string | undefined => text(at(raw, 'status', 'platformStatus', 'aws', 'region'));
+export function regionOfInfrastructure(raw: unknown): string | undefined {
+  return text(at(raw, 'status', 'platformStatus', 'aws', 'region'));
+}
 
 /**
  * Returns the region in the install-config of an OpenShift cluster that is older than
  * `platformStatus` (ConfigMap kube-system/cluster-config-v1, key `install-config`); undefined where
  * it is missing or unreadable.
  */
-export const regionOfInstallConfig = (raw: unknown): string | undefined => {
+export function regionOfInstallConfig(raw: unknown): string | undefined {
   const config = text(at(raw, 'data', 'install-config'));
   if (config === undefined) return undefined;
   try {
@@ -29,7 +33,7 @@ export const regionOfInstallConfig = (raw: unknown): string | undefined => {
     // An unreadable config names no region: the caller reports which places it has checked.
     return undefined;
   }
-};
+}
 
 /**
  * Pattern of a zone, `us-east-1a`, `us-west-2-lax-1a`, `us-gov-west-1b`: the region, then the
@@ -42,7 +46,7 @@ const regionOfZone = /^([a-z]{2,}(?:-[a-z]+)+-\d+)(?:[a-z]?$|-)/;
  * zones (`us-west-2-lax-1a`) and wavelength zones (`us-east-1-wl1-bos-wlz-1`). Undefined for
  * anything else.
  */
-export const regionOfProviderId = (providerId: string | undefined): string | undefined => {
+export function regionOfProviderId(providerId: string | undefined): string | undefined {
   const zone = /^aws:\/\/[^/]*\/([^/]+)\/[^/]+$/.exec(providerId ?? '')?.[1] ?? '';
   return regionOfZone.exec(zone)?.[1];
-};
+}

@@ -25,46 +25,71 @@ const instanceId = /^i-([0-9a-f]{8}|[0-9a-f]{17})$/;
 const throttledCalls = 5;
 
 /** Returns whether a failure concerns every batch, so that further calls would only repeat it. */
-const isFinal = ({ reason }: SourceError): boolean => reason !== 'Failed';
+function isFinal({ reason }: SourceError): boolean {
+  return reason !== 'Failed';
+}
 
 type Work = Pick<Ec2Scan, 'client' | 'clock' | 'signal'> & { readonly random: () => number };
-type Seen = { readonly looked: Set<string>; readonly unknown: Set<string>; readonly statuses: Ec2Status[]; trouble?: SourceError };
+type Seen = {
+  readonly looked: Set<string>;
+  readonly unknown: Set<string>;
+  readonly statuses: Ec2Status[];
+  trouble?: SourceError;
+};
 
-const ask = async ({ client, clock, signal, random }: Work, ids: readonly string[]): Promise<Ec2Answer> => {
+async function ask(
+  { client, clock, signal, random }: Work,
+  ids: readonly string[],
+): Promise<Ec2Answer> {
   const backoff = new Backoff({ firstMs: 2000, longestMs: 20_000, random });
   for (let call = 1; ; call += 1) {
     signal.throwIfAborted();
     const answer = await client.describe(ids, signal);
-    if (answer.failure === undefined || toSourceError(answer.failure).reason !== 'Throttled' || call === throttledCalls) return answer;
+    if (
+      answer.failure === undefined ||
+      toSourceError(answer.failure).reason !== 'Throttled' ||
+      call === throttledCalls
+    )
+      return answer;
     await clock.sleep(backoff.next(), signal);
   }
-};
+}
 
 /** Returns the ids that an error names; the single id of a batch of one. */
-const blamed = (ids: readonly string[], message: string): readonly string[] => {
+function blamed(ids: readonly string[], message: string): readonly string[] {
   if (ids.length === 1) return ids;
   const named = new Set(message.match(/\bi-[0-9a-f]+\b/g));
   return ids.filter(id => named.has(id));
-};
+}
 
 /**
  * Returns the batches that replace one that was refused because of some ids: without them, or in
  * halves when the error does not name them.
  */
-const withoutBlamed = (ids: readonly string[], bad: readonly string[]): readonly (readonly string[])[] => {
+function withoutBlamed(
+  ids: readonly string[],
+  bad: readonly string[],
+): readonly (readonly string[])[] {
   if (bad.length === 0) return [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)];
   const rest = ids.filter(id => !bad.includes(id));
   return rest.length === 0 ? [] : [rest];
-};
+}
 
-const scanBatches = async (work: Work, batches: readonly (readonly string[])[], seen: Seen): Promise<void> => {
+async function scanBatches(
+  work: Work,
+  batches: readonly (readonly string[])[],
+  seen: Seen,
+): Promise<void> {
   const queue = [...batches];
   for (let ids = queue.shift(); ids !== undefined; ids = queue.shift()) {
     const { statuses, failure } = await ask(work, ids);
     if (failure === undefined) {
       for (const id of ids) seen.looked.add(id);
       seen.statuses.push(...statuses);
-    } else if (failure.name === 'InvalidInstanceID.NotFound' || failure.name === 'InvalidInstanceID.Malformed') {
+    } else if (
+      failure.name === 'InvalidInstanceID.NotFound' ||
+      failure.name === 'InvalidInstanceID.Malformed'
+    ) {
       const bad = blamed(ids, failure.message);
       for (const id of bad) seen.unknown.add(id);
       queue.unshift(...withoutBlamed(ids, bad));
@@ -76,15 +101,19 @@ const scanBatches = async (work: Work, batches: readonly (readonly string[])[], 
       if (isFinal(trouble)) return;
     }
   }
-};
+}
 
-const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
+function eventsOf(
+  { statuses, looked }: Seen,
+  source: string,
+  now: Temporal.Instant,
+): readonly MachineEvent[] {
   const found = statuses.flatMap(({ InstanceId = '', Events = [] }) =>
     looked.has(InstanceId) ? machineEvents(Events.map(fromEc2), InstanceId, source, now) : [],
   );
   const order = ({ instance = '', id }: MachineEvent): string => `${instance}/${id}`;
   return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
-};
+}
 
 /**
  * Requests the scheduled events of these instances from EC2, 100 in a call. Ids that are unknown to
@@ -97,11 +126,22 @@ const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Inst
  * most 100 ids a call, never together with MaxResults; one unknown id fails the whole call
  * (InvalidInstanceID.NotFound).
  */
-export const scanEc2 = async ({ instances, source, random = Math.random, ...work }: Ec2Scan): Promise<SourceObservation> => {
+export async function scanEc2({
+  instances,
+  source,
+  random = Math.random,
+  ...work
+}: Ec2Scan): Promise<SourceObservation> {
   const all = [...new Set(instances)].sort();
   const ids = all.filter(id => instanceId.test(id));
-  const batches = Array.from({ length: Math.ceil(ids.length / idsPerCall) }, (_, n) => ids.slice(n * idsPerCall, (n + 1) * idsPerCall));
-  const seen: Seen = { looked: new Set(), unknown: new Set(all.filter(id => !instanceId.test(id))), statuses: [] };
+  const batches = Array.from({ length: Math.ceil(ids.length / idsPerCall) }, (_, n) =>
+    ids.slice(n * idsPerCall, (n + 1) * idsPerCall),
+  );
+  const seen: Seen = {
+    looked: new Set(),
+    unknown: new Set(all.filter(id => !instanceId.test(id))),
+    statuses: [],
+  };
   await scanBatches({ ...work, random }, batches, seen);
   return {
     source,
@@ -110,4 +150,4 @@ export const scanEc2 = async ({ instances, source, random = Math.random, ...work
     unknown: [...seen.unknown].sort(),
     ...(seen.trouble !== undefined && { trouble: seen.trouble }),
   };
-};
+}

@@ -2,14 +2,18 @@ import type { TroubleReason } from '@drydock/core/machine';
 import type { SourceError } from '../source-error.ts';
 import type { Ec2Failure } from './ec2.ts';
 
-type Class = { readonly reason: TroubleReason; readonly help: string; readonly is: (failure: Ec2Failure) => boolean };
+type Class = {
+  readonly reason: TroubleReason;
+  readonly help: string;
+  readonly is: (failure: Ec2Failure) => boolean;
+};
 
-const named =
-  (...names: readonly string[]) =>
-  ({ name }: Ec2Failure): boolean =>
-    names.includes(name);
+function named(...names: readonly string[]) {
+  return ({ name }: Ec2Failure): boolean => names.includes(name);
+}
 
-const network = /^(E(CONN(REFUSED|RESET|ABORTED)|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH|PIPE|PROTO)|UND_ERR_.*|.*CERT.*)$/;
+const network =
+  /^(E(CONN(REFUSED|RESET|ABORTED)|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH|PIPE|PROTO)|UND_ERR_.*|.*CERT.*)$/;
 
 /**
  * Classes of errors; the first match counts. Names are those of EC2 (API reference, "Error codes"),
@@ -35,7 +39,8 @@ const classes: readonly Class[] = [
   {
     reason: 'ClockSkew',
     is: failure =>
-      named('RequestTimeTooSkewed', 'RequestInTheFuture')(failure) || /signature (not yet current|expired)/i.test(failure.message),
+      named('RequestTimeTooSkewed', 'RequestInTheFuture')(failure) ||
+      /signature (not yet current|expired)/i.test(failure.message),
     help: 'The clock of this machine differs from that of AWS: set it, for example with chrony.',
   },
   {
@@ -47,7 +52,8 @@ const classes: readonly Class[] = [
     reason: 'NotAuthorized',
     is: failure =>
       named('UnauthorizedOperation')(failure) ||
-      (named('AccessDenied', 'AccessDeniedException')(failure) && !/sts:|assume/i.test(failure.message)),
+      (named('AccessDenied', 'AccessDeniedException')(failure) &&
+        !/sts:|assume/i.test(failure.message)),
     help: 'Give the role or user of these credentials the IAM permission ec2:DescribeInstanceStatus on resource "*".',
   },
   {
@@ -64,43 +70,58 @@ const classes: readonly Class[] = [
   },
   {
     reason: 'CredentialsRefused',
-    is: named('AccessDenied', 'AccessDeniedException', 'InvalidIdentityToken', 'InvalidIdentityTokenException', 'IDPRejectedClaim'),
+    is: named(
+      'AccessDenied',
+      'AccessDeniedException',
+      'InvalidIdentityToken',
+      'InvalidIdentityTokenException',
+      'IDPRejectedClaim',
+    ),
     help: 'The role may not be assumed with this identity: check its trust policy and the annotation of the ServiceAccount.',
   },
   {
     reason: 'CredentialsMissing',
     is: failure =>
-      named('CredentialsProviderError', 'TokenProviderError', 'ProviderError', 'MissingAuthenticationToken')(failure) ||
+      named(
+        'CredentialsProviderError',
+        'TokenProviderError',
+        'ProviderError',
+        'MissingAuthenticationToken',
+      )(failure) ||
       /could not load credentials|resolved credential object is not valid/i.test(failure.message),
     help: 'Name a Secret with aws_access_key_id and aws_secret_access_key, or give the pod a role (web identity, or that of its instance).',
   },
   {
     reason: 'RegionUnknown',
-    is: ({ message }) => /region is missing|invalid hostname|region not (accepted|found)/i.test(message),
+    is: ({ message }) =>
+      /region is missing|invalid hostname|region not (accepted|found)/i.test(message),
     help: 'Name the region in the source.',
   },
   {
     reason: 'Unreachable',
     is: failure =>
-      network.test(failure.code ?? '') || network.test(failure.name) || named('TimeoutError', 'NetworkingError', 'RequestTimeout')(failure),
+      network.test(failure.code ?? '') ||
+      network.test(failure.name) ||
+      named('TimeoutError', 'NetworkingError', 'RequestTimeout')(failure),
     help: 'Check the region, DNS, the proxy of the environment (HTTPS_PROXY, NO_PROXY) and the egress rules between this pod and EC2.',
   },
 ];
 
-const words = ({ name, message, status }: Ec2Failure): string => {
+function words({ name, message, status }: Ec2Failure): string {
   const said = message.trim().replace(/\.$/, '');
-  const what = name === 'Error' || said.startsWith(name) ? said : `${name}${said === '' ? '' : `: ${said}`}`;
+  const what =
+    name === 'Error' || said.startsWith(name) ? said : `${name}${said === '' ? '' : `: ${said}`}`;
   return what === '' ? `HTTP ${status ?? 'failure'}` : what;
-};
+}
 
 /**
  * Returns why a request to EC2 failed: the reason as a word, and the error and a remedy as a
  * sentence.
  */
-export const toSourceError = (failure: Ec2Failure): SourceError => {
+export function toSourceError(failure: Ec2Failure): SourceError {
   const { reason, help } = classes.find(({ is }) => is(failure)) ?? {
     reason: 'Failed',
     help: 'It is asked again at the next scan; if it stays, look the error up in the EC2 API reference.',
   };
   return { reason, message: `EC2 DescribeInstanceStatus failed: ${words(failure)}. ${help}` };
-};
+}

@@ -7,10 +7,13 @@ import { awsMetadata } from './aws.ts';
 
 const { signal } = new AbortController();
 const instance = 'i-0123456789abcdef0';
-const notFound: Answer = { status: 404, text: '<?xml version="1.0"?><html><body>404 - Not Found</body></html>' };
+const notFound: Answer = {
+  status: 404,
+  text: '<?xml version="1.0"?><html><body>404 - Not Found</body></html>',
+};
 
 /** IMDSv2: every call needs a token that was given out and not taken back. */
-const imds = async (documents: Readonly<Record<string, string>>) => {
+async function imds(documents: Readonly<Record<string, string>>) {
   let given = 0;
   const valid = new Set<string>();
   const server = await serving(({ method, path, headers }) => {
@@ -25,25 +28,33 @@ const imds = async (documents: Readonly<Record<string, string>>) => {
     const text = { 'instance-id': instance, ...documents }[path.replace('/latest/meta-data/', '')];
     return text === undefined ? notFound : { text };
   });
-  const tokens = (): number => server.asked.filter(({ path }) => path === '/latest/api/token').length;
-  return { ...server, tokens, revoke: () => valid.clear(), [Symbol.asyncDispose]: server[Symbol.asyncDispose] };
-};
+  const tokens = (): number =>
+    server.asked.filter(({ path }) => path === '/latest/api/token').length;
+  return {
+    ...server,
+    tokens,
+    revoke: () => valid.clear(),
+    [Symbol.asyncDispose]: server[Symbol.asyncDispose],
+  };
+}
 
-const told = <T>({ told, trouble }: Fetched<T>): T => {
+function told<T>({ told, trouble }: Fetched<T>): T {
   assert.ok(told !== undefined, trouble?.message ?? 'nothing was told');
   return told;
-};
+}
 
-const event = (more: object): object => ({
-  Code: 'system-reboot',
-  Description: 'scheduled reboot',
-  State: 'active',
-  EventId: 'instance-event-1',
-  NotBefore: '21 Jan 2030 09:00:43 GMT',
-  NotAfter: '21 Jan 2030 11:00:43 GMT',
-  NotBeforeDeadline: '31 Jan 2030 09:00:43 GMT',
-  ...more,
-});
+function event(more: object): object {
+  return {
+    Code: 'system-reboot',
+    Description: 'scheduled reboot',
+    State: 'active',
+    EventId: 'instance-event-1',
+    NotBefore: '21 Jan 2030 09:00:43 GMT',
+    NotAfter: '21 Jan 2030 11:00:43 GMT',
+    NotBeforeDeadline: '31 Jan 2030 09:00:43 GMT',
+    ...more,
+  };
+}
 
 test('a scheduled event is told with its times, and `active` means scheduled', async () => {
   await using server = await imds({ 'events/maintenance/scheduled': JSON.stringify([event({})]) });
@@ -63,7 +74,10 @@ test('a scheduled event is told with its times, and `active` means scheduled', a
       source: 'agent',
     },
   ]);
-  assert.deepEqual([told(await reader.urgent(signal)), told(await reader.identity(signal))], [[], instance]);
+  assert.deepEqual(
+    [told(await reader.urgent(signal)), told(await reader.identity(signal))],
+    [[], instance],
+  );
 });
 
 const states = [
@@ -77,8 +91,14 @@ const states = [
 ] as const;
 for (const [more, state] of states) {
   test(`${JSON.stringify(more)} is ${state}`, async () => {
-    await using server = await imds({ 'events/maintenance/scheduled': JSON.stringify([event(more)]) });
-    const events = told(await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(signal));
+    await using server = await imds({
+      'events/maintenance/scheduled': JSON.stringify([event(more)]),
+    });
+    const events = told(
+      await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(
+        signal,
+      ),
+    );
     assert.deepEqual(
       events.map(({ state }) => state),
       [state],
@@ -88,14 +108,21 @@ for (const [more, state] of states) {
 
 test('what is over is told from the history, once', async () => {
   const documents = {
-    'events/maintenance/scheduled': JSON.stringify([event({}), event({ EventId: 'instance-event-2' })]),
+    'events/maintenance/scheduled': JSON.stringify([
+      event({}),
+      event({ EventId: 'instance-event-2' }),
+    ]),
     'events/maintenance/history': JSON.stringify([
       event({ State: 'completed' }),
       event({ EventId: 'instance-event-3', State: 'canceled' }),
     ]),
   };
   await using server = await imds(documents);
-  const events = told(await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(signal));
+  const events = told(
+    await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(
+      signal,
+    ),
+  );
   assert.deepEqual(
     events.map(({ id, state }) => [id.at(-1), state]),
     [
@@ -116,10 +143,18 @@ test('a Spot instance has until the time that is named; the recommendation names
   const reader = awsMetadata({ base: server.base, clock, source: 'agent' });
   const [interruption, rebalance] = told(await reader.urgent(signal)).map(plain);
   assert.deepEqual(
-    [interruption?.['kind'], interruption?.['code'], interruption?.['deadline'], interruption?.['state']],
+    [
+      interruption?.['kind'],
+      interruption?.['code'],
+      interruption?.['deadline'],
+      interruption?.['state'],
+    ],
     ['preemption', 'terminate', '2030-01-10T00:02:00Z', 'Scheduled'],
   );
-  assert.deepEqual([rebalance?.['kind'], rebalance?.['deadline'], rebalance?.['state']], ['rebalance', undefined, 'Scheduled']);
+  assert.deepEqual(
+    [rebalance?.['kind'], rebalance?.['deadline'], rebalance?.['state']],
+    ['rebalance', undefined, 'Scheduled'],
+  );
   assert.match(rebalance?.['description'] ?? '', /2030-01-09T23:00:00Z/);
   await clock.sleep(120_000);
   assert.equal(told(await reader.urgent(signal))[0]?.state, 'Active');
@@ -140,28 +175,42 @@ test('a token serves until four fifths of its six hours are over, and is had ane
   assert.ok(server.tokens() > before);
 });
 
-const faulty = async (answer: Answer, path = '/latest/api/token') => {
+async function faulty(answer: Answer, path = '/latest/api/token') {
   await using server = await serving(asked => {
     if (asked.path === path) return answer;
     return asked.path === '/latest/api/token' ? { text: 'token' } : { text: instance };
   });
-  const { trouble, told } = await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(signal);
+  const { trouble, told } = await awsMetadata({
+    base: server.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).scheduled(signal);
   assert.equal(told, undefined);
   return trouble;
-};
+}
 
 test('what is wrong is said: turned off, an error, no JSON, always refused', async () => {
-  assert.match((await faulty({ status: 403 }))?.message ?? '', /HTTP 403\. The metadata service of this instance is turned off/);
+  assert.match(
+    (await faulty({ status: 403 }))?.message ?? '',
+    /HTTP 403\. The metadata service of this instance is turned off/,
+  );
   assert.match((await faulty({ status: 500, text: 'oops' }))?.message ?? '', /HTTP 500: oops/);
   const scheduled = '/latest/meta-data/events/maintenance/scheduled';
-  assert.match((await faulty({ text: '<html>' }, scheduled))?.message ?? '', /events\/maintenance\/scheduled.*<html>.*not JSON/);
+  assert.match(
+    (await faulty({ text: '<html>' }, scheduled))?.message ?? '',
+    /events\/maintenance\/scheduled.*<html>.*not JSON/,
+  );
   assert.match((await faulty({ status: 401 }, scheduled))?.message ?? '', /HTTP 401/);
 });
 
 test('nobody answers: the hop limit is named', async () => {
   const server = await imds({});
   await server[Symbol.asyncDispose]();
-  const { trouble } = await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).urgent(signal);
+  const { trouble } = await awsMetadata({
+    base: server.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).urgent(signal);
   assert.equal(trouble?.reason, 'Unreachable');
   assert.match(trouble?.message ?? '', /ECONNREFUSED.*HttpPutResponseHopLimit/);
 });
@@ -181,9 +230,25 @@ for (const [target, kind] of Object.entries(targets))
   test(`an instance whose Auto Scaling group has ${target} in store for it: ${kind ?? 'nothing is announced'}`, async () => {
     await using server = await imds({ 'autoscaling/target-lifecycle-state': `${target}\n` });
     const reader = awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' });
-    const found = told(await reader.urgent(signal)).map(({ id, kind, state, deadline, code }) => [id, kind, state, deadline, code]);
+    const found = told(await reader.urgent(signal)).map(({ id, kind, state, deadline, code }) => [
+      id,
+      kind,
+      state,
+      deadline,
+      code,
+    ]);
     assert.deepEqual(
       found,
-      kind === undefined ? [] : [['autoscaling-lifecycle', kind, 'Active', undefined, `target-lifecycle-state ${target}`]],
+      kind === undefined
+        ? []
+        : [
+            [
+              'autoscaling-lifecycle',
+              kind,
+              'Active',
+              undefined,
+              `target-lifecycle-state ${target}`,
+            ],
+          ],
     );
   });

@@ -1,10 +1,23 @@
-import { isBefore, isObject, type Json, type JsonObject, secondsAfter } from '@drydock/apimachinery';
+import {
+  isBefore,
+  isObject,
+  type Json,
+  type JsonObject,
+  secondsAfter,
+} from '@drydock/apimachinery';
 import type { EventKind } from '@drydock/core';
 import type { MachineEvent } from '@drydock/core/machine';
 import { type AwsEvent, machineEvents } from '../aws/events.ts';
 import type { Fetched } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
+import {
+  askMetadata,
+  type MetadataAccess,
+  type MetadataReader,
+  type MetadataResponse,
+  parsed,
+  unexpected,
+} from './http.ts';
 
 const tokenSeconds = 21_600;
 const root = '/latest/meta-data/';
@@ -13,40 +26,55 @@ const root = '/latest/meta-data/';
  * Keeps a session token of IMDSv2: fetched once, renewed before it expires, dropped when the
  * service refuses it.
  */
-const tokens = (access: MetadataAccess) => {
+function tokens(access: MetadataAccess) {
   let kept: { readonly token: string; readonly until: Temporal.Instant } | undefined;
   const fetchToken = async (signal: AbortSignal): Promise<Fetched<string>> => {
     const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(tokenSeconds) };
-    const { told, trouble } = await askMetadata(access, { path: '/latest/api/token', method: 'PUT', headers }, signal);
+    const { told, trouble } = await askMetadata(
+      access,
+      { path: '/latest/api/token', method: 'PUT', headers },
+      signal,
+    );
     if (trouble !== undefined) {
-      const help = 'In a pod without hostNetwork the hop limit of the instance (HttpPutResponseHopLimit) must be 2.';
+      const help =
+        'In a pod without hostNetwork the hop limit of the instance (HttpPutResponseHopLimit) must be 2.';
       return { trouble: { ...trouble, message: `${trouble.message} ${help}` } };
     }
-    const help = told.status === 403 ? 'The metadata service of this instance is turned off (HttpEndpoint): turn it on.' : undefined;
-    if (told.status !== 200 || told.text === '') return { trouble: unexpected('/latest/api/token', told, help) };
+    const help =
+      told.status === 403
+        ? 'The metadata service of this instance is turned off (HttpEndpoint): turn it on.'
+        : undefined;
+    if (told.status !== 200 || told.text === '')
+      return { trouble: unexpected('/latest/api/token', told, help) };
     kept = { token: told.text, until: secondsAfter(access.clock.now(), tokenSeconds * 0.8) };
     return { told: told.text };
   };
   return {
     get: async (signal: AbortSignal): Promise<Fetched<string>> =>
-      kept !== undefined && isBefore(access.clock.now(), kept.until) ? { told: kept.token } : fetchToken(signal),
+      kept !== undefined && isBefore(access.clock.now(), kept.until)
+        ? { told: kept.token }
+        : fetchToken(signal),
     drop: (): void => {
       kept = undefined;
     },
   };
-};
+}
 
 /**
  * Sends a request; 'none' means that the service responded with 404, its way to report an absence.
  */
 type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse | 'none'>>;
 
-const asking = (access: MetadataAccess): Ask => {
+function asking(access: MetadataAccess): Ask {
   const session = tokens(access);
   const once: Ask = async (path, signal) => {
     const { told: token, trouble } = await session.get(signal);
     if (trouble !== undefined) return { trouble };
-    return askMetadata(access, { path: `${root}${path}`, headers: { 'X-aws-ec2-metadata-token': token } }, signal);
+    return askMetadata(
+      access,
+      { path: `${root}${path}`, headers: { 'X-aws-ec2-metadata-token': token } },
+      signal,
+    );
   };
   return async (path, signal) => {
     let reply = await once(path, signal);
@@ -58,28 +86,39 @@ const asking = (access: MetadataAccess): Ask => {
     if (reply.told.status === 404) return { told: 'none' };
     return reply.told.status === 200 ? reply : { trouble: unexpected(path, reply.told) };
   };
-};
+}
 
-const json = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<unknown>> => {
+async function json(ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<unknown>> {
   const { told, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
   return told === 'none' || told.text.trim() === '' ? { told: undefined } : parsed(path, told);
-};
+}
 
-const string = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
+function string(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
 
-const listed = (document: unknown): readonly JsonObject[] => (Array.isArray(document) ? document.filter(isObject) : []);
+function listed(document: unknown): readonly JsonObject[] {
+  return Array.isArray(document) ? document.filter(isObject) : [];
+}
 
-const maintenance = (raw: JsonObject): AwsEvent => ({
-  id: string(raw['EventId']),
-  code: string(raw['Code']),
-  description: string(raw['Description']),
-  notBefore: readCloudTime(raw['NotBefore']),
-  notAfter: readCloudTime(raw['NotAfter']),
-  state: string(raw['State']),
-});
+function maintenance(raw: JsonObject): AwsEvent {
+  return {
+    id: string(raw['EventId']),
+    code: string(raw['Code']),
+    description: string(raw['Description']),
+    notBefore: readCloudTime(raw['NotBefore']),
+    notAfter: readCloudTime(raw['NotAfter']),
+    state: string(raw['State']),
+  };
+}
 
-const interruption = (raw: unknown, instance: string, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
+function interruption(
+  raw: unknown,
+  instance: string,
+  source: string,
+  now: Temporal.Instant,
+): readonly MachineEvent[] {
   if (!isObject(raw) || typeof raw['action'] !== 'string') return [];
   const time = readCloudTime(raw['time']);
   return [
@@ -95,9 +134,9 @@ const interruption = (raw: unknown, instance: string, source: string, now: Tempo
       source,
     },
   ];
-};
+}
 
-const rebalance = (raw: unknown, instance: string, source: string): readonly MachineEvent[] => {
+function rebalance(raw: unknown, instance: string, source: string): readonly MachineEvent[] {
   if (!isObject(raw)) return [];
   const since = string(raw['noticeTime']);
   const description = `This Spot instance is at elevated risk of being taken back${since === undefined ? '' : `, as of ${since}`}`;
@@ -113,23 +152,39 @@ const rebalance = (raw: unknown, instance: string, source: string): readonly Mac
       source,
     },
   ];
-};
+}
 
 /**
  * Target states of an Auto Scaling group in which its instance does not continue to run here, with
  * their events.
  */
-const targets: ReadonlyMap<string, { readonly kind: EventKind; readonly description: string }> = new Map([
-  ['Terminated', { kind: 'termination', description: 'The Auto Scaling group terminates this instance' }],
-  ['Warmed:Stopped', { kind: 'stop', description: 'The Auto Scaling group stops this instance, for its warm pool' }],
-  ['Warmed:Hibernated', { kind: 'stop', description: 'The Auto Scaling group hibernates this instance, for its warm pool' }],
-]);
+const targets: ReadonlyMap<string, { readonly kind: EventKind; readonly description: string }> =
+  new Map([
+    [
+      'Terminated',
+      { kind: 'termination', description: 'The Auto Scaling group terminates this instance' },
+    ],
+    [
+      'Warmed:Stopped',
+      {
+        kind: 'stop',
+        description: 'The Auto Scaling group stops this instance, for its warm pool',
+      },
+    ],
+    [
+      'Warmed:Hibernated',
+      {
+        kind: 'stop',
+        description: 'The Auto Scaling group hibernates this instance, for its warm pool',
+      },
+    ],
+  ]);
 
 /**
  * Returns the event of a target state, without a deadline: AWS does not publish how long the
  * group's lifecycle hooks wait.
  */
-const lifecycle = (target: string, instance: string, source: string): readonly MachineEvent[] => {
+function lifecycle(target: string, instance: string, source: string): readonly MachineEvent[] {
   const known = targets.get(target);
   return known === undefined
     ? []
@@ -144,49 +199,62 @@ const lifecycle = (target: string, instance: string, source: string): readonly M
           ...known,
         },
       ];
-};
+}
 
-const identifying = (ask: Ask): MetadataReader['identity'] => {
+function identifying(ask: Ask): MetadataReader['identity'] {
   let instance: string | undefined;
   return async signal => {
     if (instance !== undefined) return { told: instance };
     const { told, trouble } = await ask('instance-id', signal);
     if (trouble !== undefined) return { trouble };
     if (told === 'none')
-      return { trouble: { reason: 'Failed', message: 'The metadata service knows no instance-id: is this an EC2 instance?' } };
+      return {
+        trouble: {
+          reason: 'Failed',
+          message: 'The metadata service knows no instance-id: is this an EC2 instance?',
+        },
+      };
     instance = told.text.trim();
     return { told: instance };
   };
-};
+}
 
 /** Returns the region of this machine; a failure without a metadata service of EC2. */
-export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Promise<Fetched<string>> => {
+export async function awsRegion(
+  access: MetadataAccess,
+  signal: AbortSignal,
+): Promise<Fetched<string>> {
   const { told, trouble } = await asking(access)('placement/region', signal);
   if (trouble !== undefined) return { trouble };
   if (told === 'none')
-    return { trouble: { reason: 'RegionUnknown', message: 'The metadata service knows no placement/region: is this an EC2 instance?' } };
+    return {
+      trouble: {
+        reason: 'RegionUnknown',
+        message: 'The metadata service knows no placement/region: is this an EC2 instance?',
+      },
+    };
   return { told: told.text.trim() };
-};
+}
 
 /**
  * Requests the instance's id and two documents; a document is absent where the service has none.
  */
-const asksTwo =
-  (ask: Ask, identity: MetadataReader['identity'], one: string, other: string) =>
-  async (signal: AbortSignal): Promise<Fetched<readonly [string, unknown, unknown]>> => {
+function asksTwo(ask: Ask, identity: MetadataReader['identity'], one: string, other: string) {
+  return async (signal: AbortSignal): Promise<Fetched<readonly [string, unknown, unknown]>> => {
     const id = await identity(signal);
     if (id.trouble !== undefined) return id;
     const [first, second] = await Promise.all([json(ask, one, signal), json(ask, other, signal)]);
     const trouble = first.trouble ?? second.trouble;
     return trouble === undefined ? { told: [id.told, first.told, second.told] } : { trouble };
   };
+}
 
 /** Returns the target state of an instance in an Auto Scaling group; empty for any other. */
-const targetState = async (ask: Ask, signal: AbortSignal): Promise<Fetched<string>> => {
+async function targetState(ask: Ask, signal: AbortSignal): Promise<Fetched<string>> {
   const { told, trouble } = await ask('autoscaling/target-lifecycle-state', signal);
   if (trouble !== undefined) return { trouble };
   return { told: told === 'none' ? '' : told.text.trim() };
-};
+}
 
 /**
  * Reads the announcements of EC2's metadata service (IMDSv2 only) for this machine: scheduled
@@ -194,12 +262,22 @@ const targetState = async (ask: Ask, signal: AbortSignal): Promise<Fetched<strin
  * rebalance, and the removal by its Auto Scaling group. All times are UTC. A 404 means that nothing
  * is announced.
  */
-export const awsMetadata = (access: MetadataAccess): MetadataReader => {
+export function awsMetadata(access: MetadataAccess): MetadataReader {
   const { clock, source } = access;
   const ask = asking(access);
   const identity = identifying(ask);
-  const notices = asksTwo(ask, identity, 'spot/instance-action', 'events/recommendations/rebalance');
-  const maintenances = asksTwo(ask, identity, 'events/maintenance/scheduled', 'events/maintenance/history');
+  const notices = asksTwo(
+    ask,
+    identity,
+    'spot/instance-action',
+    'events/recommendations/rebalance',
+  );
+  const maintenances = asksTwo(
+    ask,
+    identity,
+    'events/maintenance/scheduled',
+    'events/maintenance/history',
+  );
   return {
     identity,
     urgent: async signal => {
@@ -209,7 +287,11 @@ export const awsMetadata = (access: MetadataAccess): MetadataReader => {
       if (target.trouble !== undefined) return target;
       const [id, action, notice] = told;
       return {
-        told: [...interruption(action, id, source, clock.now()), ...rebalance(notice, id, source), ...lifecycle(target.told, id, source)],
+        told: [
+          ...interruption(action, id, source, clock.now()),
+          ...rebalance(notice, id, source),
+          ...lifecycle(target.told, id, source),
+        ],
       };
     },
     scheduled: async signal => {
@@ -217,8 +299,13 @@ export const awsMetadata = (access: MetadataAccess): MetadataReader => {
       if (trouble !== undefined) return { trouble };
       const [id, scheduled, history] = told;
       // A finished event may be in both for a moment: then the finished one counts.
-      const events = machineEvents([...listed(scheduled), ...listed(history)].map(maintenance), id, source, clock.now());
+      const events = machineEvents(
+        [...listed(scheduled), ...listed(history)].map(maintenance),
+        id,
+        source,
+        clock.now(),
+      );
       return { told: [...new Map(events.map(event => [event.id, event])).values()] };
     },
   };
-};
+}

@@ -3,7 +3,14 @@ import type { EventKind } from '@drydock/core';
 import type { MachineEvent } from '@drydock/core/machine';
 import type { Fetched, SourceError } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataRequest, parsed, unexpected } from './http.ts';
+import {
+  askMetadata,
+  type MetadataAccess,
+  type MetadataReader,
+  type MetadataRequest,
+  parsed,
+  unexpected,
+} from './http.ts';
 
 const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
 const computePath = '/metadata/instance/compute?api-version=2021-02-01';
@@ -24,26 +31,35 @@ const kinds: ReadonlyMap<string, EventKind> = new Map([
 
 type Self = { readonly name: string; readonly resourceId: string };
 
-const string = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+function string(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
 
-const describe = (raw: JsonObject): string => {
+function describe(raw: JsonObject): string {
   const seconds = raw['DurationInSeconds'];
   const lasts =
-    typeof seconds !== 'number' || seconds < 0 ? '' : seconds === 0 ? ' (without interruption)' : ` (expected to last ${seconds} s)`;
+    typeof seconds !== 'number' || seconds < 0
+      ? ''
+      : seconds === 0
+        ? ' (without interruption)'
+        : ` (expected to last ${seconds} s)`;
   const by = raw['EventSource'] === 'User' ? ', asked for by a user' : '';
   return `${string(raw['Description']) || string(raw['EventType'])}${by}${lasts}`;
-};
+}
 
 /**
  * Returns whether an event names this machine. A document names machines of the whole availability
  * set or placement group; names of resources are case-insensitive.
  */
-const concerns = (raw: JsonObject, { name }: Self): boolean => {
+function concerns(raw: JsonObject, { name }: Self): boolean {
   const { Resources: resources } = raw;
-  return Array.isArray(resources) && resources.some(resource => string(resource as Json).toLowerCase() === name.toLowerCase());
-};
+  return (
+    Array.isArray(resources) &&
+    resources.some(resource => string(resource as Json).toLowerCase() === name.toLowerCase())
+  );
+}
 
-const eventOf = (raw: JsonObject, self: Self, source: string): MachineEvent => {
+function eventOf(raw: JsonObject, self: Self, source: string): MachineEvent {
   const code = string(raw['EventType']);
   const notBefore = readCloudTime(raw['NotBefore']);
   return {
@@ -58,36 +74,46 @@ const eventOf = (raw: JsonObject, self: Self, source: string): MachineEvent => {
     description: describe(raw),
     source,
   };
-};
+}
 
-const asking = (access: MetadataAccess) => async (question: MetadataRequest, signal: AbortSignal) => {
-  const headers = { Metadata: 'true', ...question.headers };
-  const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
-  if (trouble !== undefined) return { trouble };
-  return told.status === 200 ? { told } : { trouble: unexpected(question.path, told) };
-};
+function asking(access: MetadataAccess) {
+  return async (question: MetadataRequest, signal: AbortSignal) => {
+    const headers = { Metadata: 'true', ...question.headers };
+    const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
+    if (trouble !== undefined) return { trouble };
+    return told.status === 200 ? { told } : { trouble: unexpected(question.path, told) };
+  };
+}
 
 type Ask = ReturnType<typeof asking>;
 
-const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Fetched<Self>> => {
+async function selfOf(ask: Ask, signal: AbortSignal): Promise<Fetched<Self>> {
   const { told, trouble } = await ask({ path: computePath }, signal);
   if (trouble !== undefined) return { trouble };
   const document = parsed(computePath, told);
   if (document.trouble !== undefined) return document;
   const { name, resourceId } = isObject(document.told) ? document.told : {};
-  if (typeof name !== 'string' || name === '') return { trouble: unexpected(computePath, told, 'It has no name of this machine.') };
+  if (typeof name !== 'string' || name === '')
+    return { trouble: unexpected(computePath, told, 'It has no name of this machine.') };
   return { told: { name, resourceId: string(resourceId) } };
-};
+}
 
-const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Promise<Fetched<readonly JsonObject[]>> => {
+async function documentOf(
+  ask: Ask,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Fetched<readonly JsonObject[]>> {
   const { told, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
   if (trouble !== undefined) return { trouble };
   const document = parsed(eventsPath, told);
   if (document.trouble !== undefined) return document;
   const { Events: events } = isObject(document.told) ? document.told : {};
-  if (!Array.isArray(events)) return { trouble: unexpected(eventsPath, told, 'It has no list of events; it is asked again.') };
+  if (!Array.isArray(events))
+    return {
+      trouble: unexpected(eventsPath, told, 'It has no list of events; it is asked again.'),
+    };
   return { told: events.filter(isObject) };
-};
+}
 
 /**
  * A reader for Azure, which starts an event early once one of its machines has acknowledged it: for
@@ -106,7 +132,7 @@ export interface AzureMetadata extends MetadataReader {
  * deadline; it is missing once the event has started. Finished events are not listed: there is no
  * state Completed. All times are UTC. The first response may take two minutes.
  */
-export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
+export function azureMetadata(access: MetadataAccess): AzureMetadata {
   const ask = asking(access);
   let self: Self | undefined;
   let answered = false;
@@ -127,13 +153,20 @@ export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
       const document = await documentOf(ask, answered ? 5000 : firstAnswerMs, signal);
       if (document.trouble !== undefined) return document;
       answered = true;
-      return { told: document.told.filter(raw => concerns(raw, me)).map(raw => eventOf(raw, me, access.source)) };
+      return {
+        told: document.told
+          .filter(raw => concerns(raw, me))
+          .map(raw => eventOf(raw, me, access.source)),
+      };
     },
     scheduled: async () => ({ told: [] }),
     acknowledge: async (eventId, signal) => {
       const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
-      const { trouble } = await ask({ path: eventsPath, method: 'POST', headers: { 'content-type': 'application/json' }, body }, signal);
+      const { trouble } = await ask(
+        { path: eventsPath, method: 'POST', headers: { 'content-type': 'application/json' }, body },
+        signal,
+      );
       return trouble;
     },
   };
-};
+}

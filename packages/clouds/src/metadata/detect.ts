@@ -5,7 +5,11 @@ import { askMetadata, type MetadataRequest, type MetadataResponse, parsed } from
 
 export type MetadataProvider = 'aws' | 'azure' | 'gcp';
 
-type Probe = { readonly provider: MetadataProvider; readonly question: MetadataRequest; readonly is: (reply: MetadataResponse) => boolean };
+type Probe = {
+  readonly provider: MetadataProvider;
+  readonly question: MetadataRequest;
+  readonly is: (reply: MetadataResponse) => boolean;
+};
 
 /** Probes, the most reliable first: other clouds imitate EC2's paths. */
 const probes: readonly Probe[] = [
@@ -16,7 +20,10 @@ const probes: readonly Probe[] = [
   },
   {
     provider: 'azure',
-    question: { path: '/metadata/instance/compute?api-version=2021-02-01', headers: { Metadata: 'true' } },
+    question: {
+      path: '/metadata/instance/compute?api-version=2021-02-01',
+      headers: { Metadata: 'true' },
+    },
     is: reply => {
       const document = parsed('', reply).told;
       return isObject(document) && typeof document['vmId'] === 'string';
@@ -24,7 +31,11 @@ const probes: readonly Probe[] = [
   },
   {
     provider: 'aws',
-    question: { path: '/latest/api/token', method: 'PUT', headers: { 'X-aws-ec2-metadata-token-ttl-seconds': '60' } },
+    question: {
+      path: '/latest/api/token',
+      method: 'PUT',
+      headers: { 'X-aws-ec2-metadata-token-ttl-seconds': '60' },
+    },
     is: reply => /^\S+$/.test(reply.text.trim()),
   },
 ];
@@ -34,17 +45,21 @@ const probes: readonly Probe[] = [
  * undefined when none matches, or none responds within the time limit (2 s when left out): that is
  * a result, not an error.
  */
-export const detectCloud = async (options: {
+export async function detectCloud(options: {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly base?: string;
   readonly timeoutMs?: number;
-}): Promise<MetadataProvider | undefined> => {
+}): Promise<MetadataProvider | undefined> {
   const { signal, timeoutMs = 2000, ...rest } = options;
   const asked = probes.map(async ({ question, is }): Promise<boolean> => {
-    const { told }: Fetched<MetadataResponse> = await askMetadata({ ...rest, source: '' }, { ...question, timeoutMs }, signal);
+    const { told }: Fetched<MetadataResponse> = await askMetadata(
+      { ...rest, source: '' },
+      { ...question, timeoutMs },
+      signal,
+    );
     return told !== undefined && told.status === 200 && is(told);
   });
   const answers = await Promise.all(asked);
   return probes[answers.indexOf(true)]?.provider;
-};
+}

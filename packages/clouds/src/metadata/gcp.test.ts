@@ -6,9 +6,10 @@ import { gcpMetadata } from './gcp.ts';
 
 const { signal } = new AbortController();
 
-const server = (values: Readonly<Record<string, Answer>>) =>
-  serving(({ path, headers }) => {
-    if (headers['metadata-flavor'] !== 'Google') return { status: 403, text: 'Missing Metadata-Flavor:Google header.' };
+function server(values: Readonly<Record<string, Answer>>) {
+  return serving(({ path, headers }) => {
+    if (headers['metadata-flavor'] !== 'Google')
+      return { status: 403, text: 'Missing Metadata-Flavor:Google header.' };
     const key = path.replace('/computeMetadata/v1/instance/', '');
     const all: Readonly<Record<string, Answer>> = {
       name: { text: 'gke-pool-1' },
@@ -19,6 +20,7 @@ const server = (values: Readonly<Record<string, Answer>>) =>
     };
     return all[key] ?? { status: 404, text: '<!DOCTYPE html>' };
   });
+}
 
 const upcoming = {
   can_reschedule: 'true',
@@ -28,9 +30,11 @@ const upcoming = {
   window_end_time: '2030-01-20T21:00:01Z',
   window_start_time: '2030-01-20T19:00:01Z',
 };
-const planned = (document: unknown): Readonly<Record<string, Answer>> => ({
-  'upcoming-maintenance?alt=json': { text: JSON.stringify(document) },
-});
+function planned(document: unknown): Readonly<Record<string, Answer>> {
+  return {
+    'upcoming-maintenance?alt=json': { text: JSON.stringify(document) },
+  };
+}
 
 const hosts = [
   ['NONE', undefined, undefined],
@@ -42,15 +46,32 @@ const hosts = [
 for (const [text, kind, deadline] of hosts) {
   test(`maintenance-event "${text}" is ${kind ?? 'nothing'}`, async () => {
     await using metadata = await server({ 'maintenance-event': { text } });
-    const { told = [] } = await gcpMetadata({ base: metadata.base, clock: quickClock(), source: 'agent' }).urgent(signal);
-    assert.deepEqual([told[0]?.kind, told[0]?.deadline?.toString(), told.length], [kind, deadline, kind === undefined ? 0 : 1]);
+    const { told = [] } = await gcpMetadata({
+      base: metadata.base,
+      clock: quickClock(),
+      source: 'agent',
+    }).urgent(signal);
+    assert.deepEqual(
+      [told[0]?.kind, told[0]?.deadline?.toString(), told.length],
+      [kind, deadline, kind === undefined ? 0 : 1],
+    );
   });
 }
 
 test('machines with GPUs have the notice that is named for them', async () => {
-  await using metadata = await server({ 'maintenance-event': { text: 'TERMINATE_ON_HOST_MAINTENANCE' } });
-  const access = { base: metadata.base, clock: quickClock(), source: 'agent', terminationNoticeSeconds: 3600 };
-  assert.equal(String((await gcpMetadata(access).urgent(signal)).told?.[0]?.deadline), '2030-01-10T01:00:00Z');
+  await using metadata = await server({
+    'maintenance-event': { text: 'TERMINATE_ON_HOST_MAINTENANCE' },
+  });
+  const access = {
+    base: metadata.base,
+    clock: quickClock(),
+    source: 'agent',
+    terminationNoticeSeconds: 3600,
+  };
+  assert.equal(
+    String((await gcpMetadata(access).urgent(signal)).told?.[0]?.deadline),
+    '2030-01-10T01:00:00Z',
+  );
 });
 
 test('a preempted machine has 30 s from when it was first seen, and not more from look to look', async () => {
@@ -76,7 +97,11 @@ test('a preempted machine has 30 s from when it was first seen, and not more fro
 
 test('what is planned ahead is told with its window', async () => {
   await using metadata = await server(planned(upcoming));
-  const { told = [] } = await gcpMetadata({ base: metadata.base, clock: quickClock(), source: 'agent' }).scheduled(signal);
+  const { told = [] } = await gcpMetadata({
+    base: metadata.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).scheduled(signal);
   assert.deepEqual(told.map(plain), [
     {
       provider: 'gcp',
@@ -88,13 +113,18 @@ test('what is planned ahead is told with its window', async () => {
       deadline: '2030-01-20T19:00:01Z',
       notAfter: '2030-01-20T21:00:01Z',
       state: 'Scheduled',
-      description: 'Host maintenance; it can be started earlier, or moved until 2030-02-01T19:00:01Z',
+      description:
+        'Host maintenance; it can be started earlier, or moved until 2030-02-01T19:00:01Z',
       source: 'agent',
     },
   ]);
 });
 
-const documents: readonly (readonly [string, Readonly<Record<string, Answer>>, readonly string[] | undefined])[] = [
+const documents: readonly (readonly [
+  string,
+  Readonly<Record<string, Answer>>,
+  readonly string[] | undefined,
+])[] = [
   [
     'a machine that migrates',
     { ...planned(upcoming), 'scheduling/on-host-maintenance': { text: 'MIGRATE' } },
@@ -103,18 +133,30 @@ const documents: readonly (readonly [string, Readonly<Record<string, Answer>>, r
   ['under way', planned({ ...upcoming, maintenance_status: 'ONGOING' }), ['termination', 'Active']],
   ['over', planned({ ...upcoming, maintenance_status: 'COMPLETE' }), ['termination', 'Completed']],
   ['under a title', planned({ 'Upcoming maintenance': upcoming }), ['termination', 'Scheduled']],
-  ['in the other spelling', planned({ windowStartTime: '2030-01-20T19:00:01Z', maintenanceStatus: 'ONGOING' }), ['termination', 'Active']],
+  [
+    'in the other spelling',
+    planned({ windowStartTime: '2030-01-20T19:00:01Z', maintenanceStatus: 'ONGOING' }),
+    ['termination', 'Active'],
+  ],
   ['an empty document', planned({}), undefined],
   ['"NONE"', planned('NONE'), undefined],
   ['NONE', { 'upcoming-maintenance?alt=json': { text: 'NONE' } }, undefined],
-  ['an error', planned({ error: 'no notifications have been received yet, try again later' }), undefined],
+  [
+    'an error',
+    planned({ error: 'no notifications have been received yet, try again later' }),
+    undefined,
+  ],
   ['404', {}, undefined],
   ['503', { 'upcoming-maintenance?alt=json': { status: 503 } }, undefined],
 ];
 for (const [what, values, wanted] of documents) {
   test(`upcoming-maintenance: ${what} is ${wanted?.join(', ') ?? 'nothing'}`, async () => {
     await using metadata = await server(values);
-    const { told, trouble } = await gcpMetadata({ base: metadata.base, clock: quickClock(), source: 'agent' }).scheduled(signal);
+    const { told, trouble } = await gcpMetadata({
+      base: metadata.base,
+      clock: quickClock(),
+      source: 'agent',
+    }).scheduled(signal);
     assert.equal(trouble, undefined);
     assert.deepEqual(
       told?.map(({ kind, state }) => [kind, state]),
@@ -126,7 +168,8 @@ for (const [what, values, wanted] of documents) {
 test('a 503 about what was announced before is doubted once', async () => {
   let away = false;
   await using metadata = await serving(({ path }) => {
-    if (path.includes('upcoming')) return away ? { status: 503 } : { text: JSON.stringify(upcoming) };
+    if (path.includes('upcoming'))
+      return away ? { status: 503 } : { text: JSON.stringify(upcoming) };
     return { text: 'x' };
   });
   const reader = gcpMetadata({ base: metadata.base, clock: quickClock(), source: 'agent' });
@@ -138,21 +181,34 @@ test('a 503 about what was announced before is doubted once', async () => {
 
 test('what is wrong is said', async () => {
   await using failing = await server({ 'maintenance-event': { status: 500, text: 'oops' } });
-  const { trouble } = await gcpMetadata({ base: failing.base, clock: quickClock(), source: 'agent' }).urgent(signal);
+  const { trouble } = await gcpMetadata({
+    base: failing.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).urgent(signal);
   assert.match(trouble?.message ?? '', /maintenance-event with HTTP 500: oops/);
   await using nameless = await server({ name: { status: 404 } });
-  const nobody = await gcpMetadata({ base: nameless.base, clock: quickClock(), source: 'agent' }).urgent(signal);
+  const nobody = await gcpMetadata({
+    base: nameless.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).urgent(signal);
   assert.match(nobody.trouble?.message ?? '', /is this a Compute Engine VM/);
   await using garbage = await server({ 'upcoming-maintenance?alt=json': { text: '{' } });
   assert.match(
-    (await gcpMetadata({ base: garbage.base, clock: quickClock(), source: 'x' }).scheduled(signal)).trouble?.message ?? '',
+    (await gcpMetadata({ base: garbage.base, clock: quickClock(), source: 'x' }).scheduled(signal))
+      .trouble?.message ?? '',
     /not JSON/,
   );
 });
 
 test('an answer without end is not read to its end', async () => {
   await using endless = await server({ name: { text: 'x'.repeat(2 << 20) } });
-  const { trouble } = await gcpMetadata({ base: endless.base, clock: quickClock(), source: 'agent' }).identity(signal);
+  const { trouble } = await gcpMetadata({
+    base: endless.base,
+    clock: quickClock(),
+    source: 'agent',
+  }).identity(signal);
   assert.equal(trouble?.reason, 'Failed');
   assert.match(trouble?.message ?? '', /longer than 1048576 bytes/);
 });

@@ -3,7 +3,14 @@ import type { EventKind } from '@drydock/core';
 import type { EventState, MachineEvent } from '@drydock/core/machine';
 import type { Fetched } from '../source-error.ts';
 import { readCloudTime } from '../times.ts';
-import { askMetadata, type MetadataAccess, type MetadataReader, type MetadataResponse, parsed, unexpected } from './http.ts';
+import {
+  askMetadata,
+  type MetadataAccess,
+  type MetadataReader,
+  type MetadataResponse,
+  parsed,
+  unexpected,
+} from './http.ts';
 
 const root = '/computeMetadata/v1/instance/';
 const upcomingPath = 'upcoming-maintenance?alt=json';
@@ -21,17 +28,21 @@ const noticeSeconds = 60;
 
 type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataResponse>>;
 
-const asking =
-  (access: MetadataAccess): Ask =>
-  (path, signal) =>
-    askMetadata(access, { path: `${root}${path}`, headers: { 'Metadata-Flavor': 'Google' } }, signal);
+function asking(access: MetadataAccess): Ask {
+  return (path, signal) =>
+    askMetadata(
+      access,
+      { path: `${root}${path}`, headers: { 'Metadata-Flavor': 'Google' } },
+      signal,
+    );
+}
 
-const value = async (ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> => {
+async function value(ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> {
   const { told, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
   if (told.status === 404) return { told: '' };
   return told.status === 200 ? { told: told.text.trim() } : { trouble: unexpected(path, told) };
-};
+}
 
 /**
  * Remembers when a value was first seen as long as it stays, so that deadlines do not move from
@@ -48,11 +59,21 @@ class Since {
   }
 }
 
-const hostEvent = (code: string, instance: string, source: string, seen: Temporal.Instant, notice: number): readonly MachineEvent[] => {
+function hostEvent(
+  code: string,
+  instance: string,
+  source: string,
+  seen: Temporal.Instant,
+  notice: number,
+): readonly MachineEvent[] {
   if (code === '' || code === 'NONE') return [];
   const migrates = code.startsWith('MIGRATE');
   const start = secondsAfter(seen, migrates ? noticeSeconds : notice);
-  const kind: EventKind = migrates ? 'freeze' : code.startsWith('TERMINATE') ? 'termination' : 'maintenance';
+  const kind: EventKind = migrates
+    ? 'freeze'
+    : code.startsWith('TERMINATE')
+      ? 'termination'
+      : 'maintenance';
   const description = migrates
     ? 'Google moves this machine to another host while it runs'
     : 'Google stops this machine for host maintenance';
@@ -70,37 +91,69 @@ const hostEvent = (code: string, instance: string, source: string, seen: Tempora
       source,
     },
   ];
-};
+}
 
-const preemption = (preempted: string, instance: string, source: string, seen: Temporal.Instant): readonly MachineEvent[] => {
+function preemption(
+  preempted: string,
+  instance: string,
+  source: string,
+  seen: Temporal.Instant,
+): readonly MachineEvent[] {
   if (preempted.toUpperCase() !== 'TRUE') return [];
   const deadline = secondsAfter(seen, preemptedSeconds);
   const description = 'Google takes this machine back';
   return [
-    { provider: 'gcp', id: 'preempted', kind: 'preemption', code: 'preempted', instance, deadline, state: 'Active', description, source },
+    {
+      provider: 'gcp',
+      id: 'preempted',
+      kind: 'preemption',
+      code: 'preempted',
+      instance,
+      deadline,
+      state: 'Active',
+      description,
+      source,
+    },
   ];
-};
+}
 
-const field = (raw: JsonObject, snake: string): Json | undefined =>
-  raw[snake] ?? raw[snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+function field(raw: JsonObject, snake: string): Json | undefined {
+  return raw[snake] ?? raw[snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+}
 
 /** Returns a word in upper case; Google writes booleans as strings, too. */
-const word = (value: Json | undefined): string =>
-  typeof value === 'string' || typeof value === 'boolean' ? value.toString().toUpperCase() : '';
+function word(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'boolean'
+    ? value.toString().toUpperCase()
+    : '';
+}
 
 /**
  * Returns the planned maintenance: Google returns it bare, and in its documentation under a title;
  * an empty body, `{}`, `"NONE"` and an error all mean that there is none.
  */
-const upcomingOf = (document: unknown): JsonObject | undefined => {
+function upcomingOf(document: unknown): JsonObject | undefined {
   if (!isObject(document)) return undefined;
   const candidates = [document, ...Object.values(document).filter(isObject)];
-  return candidates.find(raw => field(raw, 'window_start_time') !== undefined || field(raw, 'maintenance_status') !== undefined);
+  return candidates.find(
+    raw =>
+      field(raw, 'window_start_time') !== undefined ||
+      field(raw, 'maintenance_status') !== undefined,
+  );
+}
+
+const states: Readonly<Record<string, EventState>> = {
+  ONGOING: 'Active',
+  COMPLETE: 'Completed',
+  COMPLETED: 'Completed',
 };
 
-const states: Readonly<Record<string, EventState>> = { ONGOING: 'Active', COMPLETE: 'Completed', COMPLETED: 'Completed' };
-
-const upcomingEvent = (raw: JsonObject, stops: boolean, instance: string, source: string): MachineEvent => {
+function upcomingEvent(
+  raw: JsonObject,
+  stops: boolean,
+  instance: string,
+  source: string,
+): MachineEvent {
   const start = readCloudTime(field(raw, 'window_start_time'));
   const end = readCloudTime(field(raw, 'window_end_time'));
   const latest = readCloudTime(field(raw, 'latest_window_start_time'));
@@ -118,7 +171,7 @@ const upcomingEvent = (raw: JsonObject, stops: boolean, instance: string, source
     description: `Host maintenance${movable ? `; it can be started earlier, or moved until ${latest.toString()}` : ''}`,
     source,
   };
-};
+}
 
 export type GcpAccess = MetadataAccess & {
   /**
@@ -128,21 +181,26 @@ export type GcpAccess = MetadataAccess & {
   readonly terminationNoticeSeconds?: number;
 };
 
-const identifying = (ask: Ask): MetadataReader['identity'] => {
+function identifying(ask: Ask): MetadataReader['identity'] {
   let name: string | undefined;
   return async signal => {
     if (name !== undefined) return { told: name };
     const { told, trouble } = await value(ask, 'name', signal);
     if (trouble !== undefined) return { trouble };
     if (told === '')
-      return { trouble: { reason: 'Failed', message: 'The metadata server knows no instance/name: is this a Compute Engine VM?' } };
+      return {
+        trouble: {
+          reason: 'Failed',
+          message: 'The metadata server knows no instance/name: is this a Compute Engine VM?',
+        },
+      };
     name = told;
     return { told: name };
   };
-};
+}
 
 /** Reads the planned maintenance; undefined when there is none. */
-const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>>) => {
+function planning(ask: Ask): (signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>> {
   let planned = false;
   return async signal => {
     const { told, trouble } = await ask(upcomingPath, signal);
@@ -160,14 +218,14 @@ const planning = (ask: Ask): ((signal: AbortSignal) => Promise<Fetched<JsonObjec
     planned = found !== undefined;
     return { told: found };
   };
-};
+}
 
 /**
  * Reads the announcements of Compute Engine's metadata server for this machine: live migration or
  * termination for host maintenance, preemption, and maintenance that is planned ahead. The first
  * two have no time: their deadline counts from the moment they were first seen here. UTC.
  */
-export const gcpMetadata = (access: GcpAccess): MetadataReader => {
+export function gcpMetadata(access: GcpAccess): MetadataReader {
   const { clock, source, terminationNoticeSeconds: notice = noticeSeconds } = access;
   const ask = asking(access);
   const since = new Since();
@@ -178,12 +236,20 @@ export const gcpMetadata = (access: GcpAccess): MetadataReader => {
     urgent: async signal => {
       const id = await identity(signal);
       if (id.trouble !== undefined) return id;
-      const [host, preempted] = await Promise.all([value(ask, 'maintenance-event', signal), value(ask, 'preempted', signal)]);
+      const [host, preempted] = await Promise.all([
+        value(ask, 'maintenance-event', signal),
+        value(ask, 'preempted', signal),
+      ]);
       if (host.trouble !== undefined) return host;
       if (preempted.trouble !== undefined) return preempted;
       const at = (what: string, is: string): Temporal.Instant => since.of(what, is, clock.now());
       const events = hostEvent(host.told, id.told, source, at('host', host.told), notice);
-      return { told: [...events, ...preemption(preempted.told, id.told, source, at('preempted', preempted.told))] };
+      return {
+        told: [
+          ...events,
+          ...preemption(preempted.told, id.told, source, at('preempted', preempted.told)),
+        ],
+      };
     },
     scheduled: async signal => {
       const id = await identity(signal);
@@ -196,4 +262,4 @@ export const gcpMetadata = (access: GcpAccess): MetadataReader => {
       return { told: [upcomingEvent(told, policy.told === 'TERMINATE', id.told, source)] };
     },
   };
-};
+}

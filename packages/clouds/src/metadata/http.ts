@@ -1,6 +1,14 @@
 import type { MachineEvent } from '@drydock/core/machine';
 import type { Clock } from '@drydock/utils';
-import { AnswerTooLarge, createTransport, Deadline, direct, errorText, type HttpResponse, isDefect } from '@drydock/utils';
+import {
+  AnswerTooLarge,
+  createTransport,
+  Deadline,
+  direct,
+  errorText,
+  type HttpResponse,
+  isDefect,
+} from '@drydock/utils';
 import type { Fetched, SourceError } from '../source-error.ts';
 
 /** Address of the metadata service in every cloud. */
@@ -49,11 +57,11 @@ const exchange = createTransport({ mostBytes: maxReplyLength, keepAlive: false, 
  * the time limit (5 s when left out), the failure Unreachable. Rejects with the signal's reason,
  * and for defects. Redirects are not followed: a metadata service sends none.
  */
-export const askMetadata = async (
+export async function askMetadata(
   access: MetadataAccess,
   question: MetadataRequest,
   signal: AbortSignal,
-): Promise<Fetched<MetadataResponse>> => {
+): Promise<Fetched<MetadataResponse>> {
   const { path, method = 'GET', headers = {}, body, timeoutMs = 5000 } = question;
   const url = `${access.base ?? metadataBase}${path}`;
   signal.throwIfAborted();
@@ -66,29 +74,41 @@ export const askMetadata = async (
     if (isDefect(error)) throw error;
     if (error instanceof AnswerTooLarge) {
       return {
-        trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${maxReplyLength} bytes; it is asked again.` },
+        trouble: {
+          reason: 'Failed',
+          message: `${method} ${url}: its answer is longer than ${maxReplyLength} bytes; it is asked again.`,
+        },
       };
     }
     const why = deadline.expired ? `no answer within ${timeoutMs / 1000} s` : errorText(error);
     const message = `${method} ${url}: ${why}.`;
-    return { trouble: { reason: 'Unreachable', message: `${message} Run the agent on a cloud's machine, with hostNetwork.` } };
+    return {
+      trouble: {
+        reason: 'Unreachable',
+        message: `${message} Run the agent on a cloud's machine, with hostNetwork.`,
+      },
+    };
   }
-};
+}
 
 /** Returns the failure for an unexpected response. */
-export const unexpected = (path: string, { status, text }: MetadataResponse, help = 'It is asked again.'): SourceError => {
+export function unexpected(
+  path: string,
+  { status, text }: MetadataResponse,
+  help = 'It is asked again.',
+): SourceError {
   const said = text.trim().replace(/\s+/g, ' ').slice(0, 100);
   return {
     reason: 'Failed',
     message: `The metadata service answered ${path} with HTTP ${status}${said === '' ? '' : `: ${said}`}. ${help}`,
   };
-};
+}
 
 /** Parses JSON; returns a failure when it is invalid. */
-export const parsed = (path: string, reply: MetadataResponse): Fetched<unknown> => {
+export function parsed(path: string, reply: MetadataResponse): Fetched<unknown> {
   try {
     return { told: JSON.parse(reply.text) as unknown };
   } catch {
     return { trouble: unexpected(path, reply, 'That is not JSON; it is asked again.') };
   }
-};
+}

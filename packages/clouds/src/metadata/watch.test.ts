@@ -7,7 +7,7 @@ import { type MetadataWatch, type OwnMachineObservation, watchMetadata } from '.
 const instance = 'i-0123456789abcdef0';
 
 /** EC2's metadata service with what a test wants to change while it is watched. */
-const imds = async (documents: Record<string, Answer>) => {
+async function imds(documents: Record<string, Answer>) {
   const server = await serving(({ path }: ServedRequest) => {
     if (documents['all'] !== undefined) return documents['all'];
     if (path === '/latest/api/token') return { text: 'token' };
@@ -15,14 +15,18 @@ const imds = async (documents: Record<string, Answer>) => {
     return key === 'instance-id' ? { text: instance } : (documents[key] ?? { status: 404 });
   });
   return server;
-};
+}
 
 /** Watches until `done` says so, of the number of looks so far. Every look ends with a sleep. */
-const watched = async (
+async function watched(
   base: string,
   step: (look: number) => boolean | void,
   more: Partial<MetadataWatch> = {},
-): Promise<{ readonly seen: readonly OwnMachineObservation[]; readonly slept: readonly number[]; readonly lines: readonly string[] }> => {
+): Promise<{
+  readonly seen: readonly OwnMachineObservation[];
+  readonly slept: readonly number[];
+  readonly lines: readonly string[];
+}> {
   const stop = new AbortController();
   const clock = quickClock();
   const seen: OwnMachineObservation[] = [];
@@ -49,11 +53,19 @@ const watched = async (
     ...more,
   });
   return { seen, slept: clock.slept, lines };
-};
+}
 
-const spot = (time: string): Answer => ({ text: JSON.stringify({ action: 'terminate', time }) });
-const words = ({ instance, looked, events, trouble }: OwnMachineObservation): string =>
-  [instance, `looked ${looked.size}`, ...events.map(({ id, state }) => `${id} ${state}`), trouble?.reason ?? ''].join(', ');
+function spot(time: string): Answer {
+  return { text: JSON.stringify({ action: 'terminate', time }) };
+}
+function words({ instance, looked, events, trouble }: OwnMachineObservation): string {
+  return [
+    instance,
+    `looked ${looked.size}`,
+    ...events.map(({ id, state }) => `${id} ${state}`),
+    trouble?.reason ?? '',
+  ].join(', ');
+}
 
 test('the first look is told, and then only what differs', async () => {
   const documents: Record<string, Answer> = {};
@@ -75,8 +87,12 @@ test('the first look is told, and then only what differs', async () => {
 test('what is planned ahead is asked for every half minute only', async () => {
   await using server = await imds({});
   await watched(server.base, look => look === 31);
-  const count = (path: string): number => server.asked.filter(asked => asked.path.endsWith(path)).length;
-  assert.deepEqual([count('spot/instance-action'), count('events/maintenance/scheduled'), count('instance-id')], [31, 3, 1]);
+  const count = (path: string): number =>
+    server.asked.filter(asked => asked.path.endsWith(path)).length;
+  assert.deepEqual(
+    [count('spot/instance-action'), count('events/maintenance/scheduled'), count('instance-id')],
+    [31, 3, 1],
+  );
 });
 
 test('a service that is away is trouble, told and complained of once, and asked ever less; then all is well again', async () => {
@@ -87,9 +103,19 @@ test('a service that is away is trouble, told and complained of once, and asked 
     if (look === 9) delete documents['all'];
     return look === 12;
   });
-  assert.deepEqual(seen.map(words), [`${instance}, looked 1, `, `${instance}, looked 0, Failed`, `${instance}, looked 1, `]);
-  assert.deepEqual(lines, ['failed to read the metadata service Failed', 'the metadata service responds again']);
-  assert.deepEqual(slept, [2000, 2000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 15_000, 2000, 2000, 2000]);
+  assert.deepEqual(seen.map(words), [
+    `${instance}, looked 1, `,
+    `${instance}, looked 0, Failed`,
+    `${instance}, looked 1, `,
+  ]);
+  assert.deepEqual(lines, [
+    'failed to read the metadata service Failed',
+    'the metadata service responds again',
+  ]);
+  assert.deepEqual(
+    slept,
+    [2000, 2000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 15_000, 2000, 2000, 2000],
+  );
 });
 
 test('a second outage begins with short waits again', async () => {
@@ -110,7 +136,10 @@ test('garbage about what is planned ahead does not slow down the look for what l
     if (look === 2) documents['spot/instance-action'] = spot('2030-01-10T00:02:00Z');
     return look === 6;
   });
-  assert.deepEqual(seen.map(words), [`${instance}, looked 0, Failed`, `${instance}, looked 0, spot-interruption Scheduled, Failed`]);
+  assert.deepEqual(seen.map(words), [
+    `${instance}, looked 0, Failed`,
+    `${instance}, looked 0, spot-interruption Scheduled, Failed`,
+  ]);
   assert.deepEqual(new Set(slept), new Set([2000]));
 });
 
@@ -159,9 +188,16 @@ test('it ends with the signal in the middle of a question', async () => {
 });
 
 test('each provider is read in its own way', async () => {
-  await using google = await serving(({ path }) => (path.endsWith('/name') ? { text: 'vm' } : { text: 'NONE' }));
+  await using google = await serving(({ path }) =>
+    path.endsWith('/name') ? { text: 'vm' } : { text: 'NONE' },
+  );
   const gcp = await watched(google.base, () => true, { provider: 'gcp', source: 'node-agent' });
   assert.deepEqual([gcp.seen.map(words), gcp.seen[0]?.source], [['vm, looked 1, '], 'node-agent']);
-  await using microsoft = await serving(({ path }) => ({ text: path.includes('compute') ? '{"name":"vm"}' : '{"Events":[]}' }));
-  assert.deepEqual((await watched(microsoft.base, () => true, { provider: 'azure' })).seen.map(words), ['vm, looked 1, ']);
+  await using microsoft = await serving(({ path }) => ({
+    text: path.includes('compute') ? '{"name":"vm"}' : '{"Events":[]}',
+  }));
+  assert.deepEqual(
+    (await watched(microsoft.base, () => true, { provider: 'azure' })).seen.map(words),
+    ['vm, looked 1, '],
+  );
 });

@@ -45,10 +45,10 @@ export type MetadataWatch = {
  */
 const maxWaitMs = 15_000;
 
-const openReader = (provider: MetadataProvider, access: GcpAccess): MetadataReader => {
+function openReader(provider: MetadataProvider, access: GcpAccess): MetadataReader {
   if (provider === 'aws') return awsMetadata(access);
   return provider === 'azure' ? azureMetadata(access) : gcpMetadata(access);
-};
+}
 
 type Events = Fetched<readonly MachineEvent[]>;
 
@@ -56,31 +56,55 @@ type Events = Fetched<readonly MachineEvent[]>;
  * Combines the results of both reads. The machine's events are completely known only when both
  * succeeded.
  */
-const sightingOf = (source: string, instance: string, urgent: Events, scheduled: Events): OwnMachineObservation => {
+function sightingOf(
+  source: string,
+  instance: string,
+  urgent: Events,
+  scheduled: Events,
+): OwnMachineObservation {
   const trouble = urgent.trouble ?? scheduled.trouble;
   const events = [...(urgent.told ?? []), ...(scheduled.told ?? [])];
   const looked = new Set(trouble === undefined ? [instance] : []);
-  return { source, instance, looked, events, unknown: [], ...(trouble !== undefined && { trouble }) };
-};
+  return {
+    source,
+    instance,
+    looked,
+    events,
+    unknown: [],
+    ...(trouble !== undefined && { trouble }),
+  };
+}
 
-const textOf = ({ looked, ...rest }: OwnMachineObservation): string => JSON.stringify({ ...rest, looked: [...looked] });
+function textOf({ looked, ...rest }: OwnMachineObservation): string {
+  return JSON.stringify({ ...rest, looked: [...looked] });
+}
 
 /** Logs a failure once, not at every read, and its end. */
-const complaining = (log: Log, provider: string): ((trouble: SourceError | undefined) => void) => {
+function complaining(log: Log, provider: string): (trouble: SourceError | undefined) => void {
   let said: string | undefined;
   return trouble => {
     if (trouble?.reason === said) return;
     said = trouble?.reason;
     if (trouble === undefined) log.info('the metadata service responds again', { provider });
-    else log.warn('failed to read the metadata service', { provider, reason: trouble.reason, problem: trouble.message });
+    else
+      log.warn('failed to read the metadata service', {
+        provider,
+        reason: trouble.reason,
+        problem: trouble.message,
+      });
   };
-};
+}
 
 /**
  * Returns a function that reports changed observations; it returns false when that failed and must
  * be repeated.
  */
-const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: OwnMachineObservation) => Promise<boolean>) => {
+function telling({
+  seen,
+  log,
+  defects,
+  provider,
+}: MetadataWatch): (sighting: OwnMachineObservation) => Promise<boolean> {
   let told: string | undefined;
   return async sighting => {
     const text = textOf(sighting);
@@ -91,17 +115,25 @@ const telling = ({ seen, log, defects, provider }: MetadataWatch): ((sighting: O
       return true;
     } catch (error) {
       const why = defects.textOf('Process', `metadata of ${provider}`, error);
-      log.error('failed to pass on an announcement of the metadata service; retrying', { provider, error: why });
+      log.error('failed to pass on an announcement of the metadata service; retrying', {
+        provider,
+        error: why,
+      });
       return false;
     }
   };
-};
+}
 
 /**
  * Returns a function for one read after the other: urgent events every time, planned events when
  * due and the service responds at all.
  */
-const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataWatch, source: string, scheduledEvery: number) => {
+function looking(
+  reader: MetadataReader,
+  { provider, clock, defects }: MetadataWatch,
+  source: string,
+  scheduledEvery: number,
+) {
   let [instance, due] = ['', -Infinity];
   let scheduled: Events = { told: [] };
   const read = async (signal: AbortSignal): Promise<Events> => {
@@ -116,16 +148,26 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
     }
     return urgent;
   };
-  return async (signal: AbortSignal): Promise<{ readonly sighting: OwnMachineObservation; readonly answered: boolean }> => {
+  return async (
+    signal: AbortSignal,
+  ): Promise<{ readonly sighting: OwnMachineObservation; readonly answered: boolean }> => {
     const urgent = await read(signal).catch((error: unknown): Events => {
       signal.throwIfAborted();
       // Refusals of the service are returned as values: this is a defect of Drydock, and the next
       // read may succeed.
-      return { trouble: { reason: 'Failed', message: defects.tell('Process', `metadata of ${provider}`, error) } };
+      return {
+        trouble: {
+          reason: 'Failed',
+          message: defects.tell('Process', `metadata of ${provider}`, error),
+        },
+      };
     });
-    return { sighting: sightingOf(source, instance, urgent, scheduled), answered: urgent.trouble === undefined };
+    return {
+      sighting: sightingOf(source, instance, urgent, scheduled),
+      answered: urgent.trouble === undefined,
+    };
   };
-};
+}
 
 /**
  * Watches the metadata service of this machine until the signal is aborted, and then resolves.
@@ -134,9 +176,23 @@ const looking = (reader: MetadataReader, { provider, clock, defects }: MetadataW
  * reported as `trouble` with nothing in `looked`, so that silence is not taken for the end of an
  * event.
  */
-export const watchMetadata = async (options: MetadataWatch): Promise<void> => {
-  const { provider, every = 2000, scheduledEvery = 30_000, clock, signal, log, random = Math.random, source = 'agent' } = options;
-  const look = looking(openReader(provider, { ...options, source }), options, source, scheduledEvery);
+export async function watchMetadata(options: MetadataWatch): Promise<void> {
+  const {
+    provider,
+    every = 2000,
+    scheduledEvery = 30_000,
+    clock,
+    signal,
+    log,
+    random = Math.random,
+    source = 'agent',
+  } = options;
+  const look = looking(
+    openReader(provider, { ...options, source }),
+    options,
+    source,
+    scheduledEvery,
+  );
   const backoff = new Backoff({ firstMs: Math.max(every, 1000), longestMs: maxWaitMs, random });
   const complain = complaining(log, provider);
   const tell = telling(options);
@@ -151,4 +207,4 @@ export const watchMetadata = async (options: MetadataWatch): Promise<void> => {
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-};
+}

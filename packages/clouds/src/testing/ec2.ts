@@ -1,5 +1,11 @@
 import { type Answer, type ServedRequest, serving } from '@drydock/utils/testing';
-import { type Ec2, type Ec2Event, type Ec2Failure, type Ec2Status, idsPerCall } from '../aws/ec2.ts';
+import {
+  type Ec2,
+  type Ec2Event,
+  type Ec2Failure,
+  type Ec2Status,
+  idsPerCall,
+} from '../aws/ec2.ts';
 
 /** A refusal of EC2, as it comes over the wire. */
 export type Fault = { readonly status: number; readonly code: string; readonly message: string };
@@ -24,33 +30,50 @@ type Call = {
 
 const wellFormed = /^i-[0-9a-f]+$/;
 
-const refusal = ({ instances, names = 'all' }: Account, { ids, maxResults }: Call): Fault | undefined => {
+function refusal(
+  { instances, names = 'all' }: Account,
+  { ids, maxResults }: Call,
+): Fault | undefined {
   const refused = (code: string, message: string): Fault => ({ status: 400, code, message });
   if (maxResults && ids.length > 0) {
-    return refused('InvalidParameterCombination', 'The parameter instancesSet cannot be used with the parameter maxResults');
+    return refused(
+      'InvalidParameterCombination',
+      'The parameter instancesSet cannot be used with the parameter maxResults',
+    );
   }
   if (ids.length > idsPerCall) {
-    return refused('InvalidRequest', `${ids.length} exceeds the maximum number of instance IDs that can be specificied (100).`);
+    return refused(
+      'InvalidRequest',
+      `${ids.length} exceeds the maximum number of instance IDs that can be specificied (100).`,
+    );
   }
   const malformed = ids.find(id => !wellFormed.test(id));
-  if (malformed !== undefined) return refused('InvalidInstanceID.Malformed', `Invalid id: "${malformed}"`);
+  if (malformed !== undefined)
+    return refused('InvalidInstanceID.Malformed', `Invalid id: "${malformed}"`);
   const unknown = ids.filter(id => !instances.has(id)).slice(0, names === 'one' ? 1 : undefined);
   if (unknown.length === 0) return undefined;
-  const words = unknown.length === 1 ? `ID '${unknown[0]}' does not` : `IDs '${unknown.join(', ')}' do not`;
-  return refused('InvalidInstanceID.NotFound', names === 'none' ? 'An instance ID does not exist' : `The instance ${words} exist`);
-};
+  const words =
+    unknown.length === 1 ? `ID '${unknown[0]}' does not` : `IDs '${unknown.join(', ')}' do not`;
+  return refused(
+    'InvalidInstanceID.NotFound',
+    names === 'none' ? 'An instance ID does not exist' : `The instance ${words} exist`,
+  );
+}
 
-const describe = (account: Account, call: Call): Fault | readonly Ec2Status[] => {
+function describe(account: Account, call: Call): Fault | readonly Ec2Status[] {
   const fault = account.faults?.shift() ?? refusal(account, call);
   if (fault !== undefined) return fault;
   return call.ids
     .filter(id => call.all || account.stopped?.has(id) !== true)
     .map(id => ({ InstanceId: id, Events: account.instances.get(id) }))
-    .filter(({ Events = [] }) => call.codes === undefined || Events.some(({ Code = '' }) => call.codes?.includes(Code)));
-};
+    .filter(
+      ({ Events = [] }) =>
+        call.codes === undefined || Events.some(({ Code = '' }) => call.codes?.includes(Code)),
+    );
+}
 
 /** EC2 as a port, made by hand, by the rules that the real one was seen to have. */
-export const fakeEc2 = (account: Account): Ec2 & { readonly calls: (readonly string[])[] } => {
+export function fakeEc2(account: Account): Ec2 & { readonly calls: (readonly string[])[] } {
   const calls: (readonly string[])[] = [];
   return {
     calls,
@@ -59,19 +82,35 @@ export const fakeEc2 = (account: Account): Ec2 & { readonly calls: (readonly str
       calls.push(ids);
       const answer = describe(account, { ids, all: true, maxResults: false, codes: undefined });
       if (!('code' in answer)) return { statuses: answer };
-      const failure: Ec2Failure = { name: answer.code, message: answer.message, status: answer.status };
+      const failure: Ec2Failure = {
+        name: answer.code,
+        message: answer.message,
+        status: answer.status,
+      };
       return { failure };
     },
   };
-};
+}
 
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}
 
-const element = (name: string, value: string | Date | undefined): string =>
-  value === undefined ? '' : `<${name}>${value instanceof Date ? value.toISOString() : escaped(value)}</${name}>`;
+function element(name: string, value: string | Date | undefined): string {
+  return value === undefined
+    ? ''
+    : `<${name}>${value instanceof Date ? value.toISOString() : escaped(value)}</${name}>`;
+}
 
-const eventXml = ({ InstanceEventId, Code, Description, NotBefore, NotAfter, NotBeforeDeadline }: Ec2Event): string =>
-  [
+function eventXml({
+  InstanceEventId,
+  Code,
+  Description,
+  NotBefore,
+  NotAfter,
+  NotBeforeDeadline,
+}: Ec2Event): string {
+  return [
     element('instanceEventId', InstanceEventId),
     element('code', Code),
     element('description', Description),
@@ -79,35 +118,50 @@ const eventXml = ({ InstanceEventId, Code, Description, NotBefore, NotAfter, Not
     element('notBefore', NotBefore),
     element('notBeforeDeadline', NotBeforeDeadline),
   ].join('');
+}
 
-const statusXml = ({ InstanceId, Events }: Ec2Status): string => {
-  const events = Events === undefined ? '' : `<eventsSet>${Events.map(event => `<item>${eventXml(event)}</item>`).join('')}</eventsSet>`;
+function statusXml({ InstanceId, Events }: Ec2Status): string {
+  const events =
+    Events === undefined
+      ? ''
+      : `<eventsSet>${Events.map(event => `<item>${eventXml(event)}</item>`).join('')}</eventsSet>`;
   return `<item>${element('instanceId', InstanceId)}<instanceState><code>16</code><name>running</name></instanceState>${events}</item>`;
-};
+}
 
-const xml = (status: number, text: string): Answer => ({ status, text, headers: { 'content-type': 'text/xml;charset=UTF-8' } });
+function xml(status: number, text: string): Answer {
+  return { status, text, headers: { 'content-type': 'text/xml;charset=UTF-8' } };
+}
 
-const callOf = (form: URLSearchParams): Call => {
-  const listed = (prefix: string): readonly string[] => [...form].filter(([name]) => name.startsWith(prefix)).map(([, value]) => value);
+function callOf(form: URLSearchParams): Call {
+  const listed = (prefix: string): readonly string[] =>
+    [...form].filter(([name]) => name.startsWith(prefix)).map(([, value]) => value);
   return {
     ids: listed('InstanceId.'),
     all: form.get('IncludeAllInstances') === 'true',
     maxResults: form.has('MaxResults'),
     codes: form.get('Filter.1.Name') === 'event.code' ? listed('Filter.1.Value.') : undefined,
   };
-};
+}
 
 /** What DescribeInstanceStatus answers over HTTP. */
-export const ec2Answer = (account: Account, { body }: ServedRequest): Answer => {
+export function ec2Answer(account: Account, { body }: ServedRequest): Answer {
   const answer = describe(account, callOf(new URLSearchParams(body)));
   if ('code' in answer) {
     const error = `<Error>${element('Code', answer.code)}${element('Message', answer.message)}</Error>`;
-    return xml(answer.status, `<Response><Errors>${error}</Errors><RequestID>r-1</RequestID></Response>`);
+    return xml(
+      answer.status,
+      `<Response><Errors>${error}</Errors><RequestID>r-1</RequestID></Response>`,
+    );
   }
   const set = `<instanceStatusSet>${answer.map(statusXml).join('')}</instanceStatusSet>`;
   const name = 'DescribeInstanceStatusResponse';
-  return xml(200, `<${name} xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r-1</requestId>${set}</${name}>`);
-};
+  return xml(
+    200,
+    `<${name} xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r-1</requestId>${set}</${name}>`,
+  );
+}
 
 /** EC2 over HTTP, for the real SDK. */
-export const ec2Server = (account: Account) => serving(asked => ec2Answer(account, asked));
+export function ec2Server(account: Account) {
+  return serving(asked => ec2Answer(account, asked));
+}

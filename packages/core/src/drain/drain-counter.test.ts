@@ -7,12 +7,20 @@ import { countOf, estimateEnd, percentOf, startCounter, updateCounter } from './
 test('a new maintenance counts what it sees leave', () => {
   const first = updateCounter(startCounter({ toEvict: 0, gone: 0 }, 3), ['a', 'b', 'c'], []);
   assert.deepEqual(countOf(first, 3), { toEvict: 3, gone: 0, waiting: 3 });
-  assert.deepEqual(countOf(updateCounter(first, ['c'], []), 1), { toEvict: 3, gone: 2, waiting: 1 });
+  assert.deepEqual(countOf(updateCounter(first, ['c'], []), 1), {
+    toEvict: 3,
+    gone: 2,
+    waiting: 1,
+  });
 });
 
 test('a late pod adds to what has to leave, and takes nothing from what has left', () => {
   const first = updateCounter(startCounter({ toEvict: 0, gone: 0 }, 2), ['a', 'b'], []);
-  assert.deepEqual(countOf(updateCounter(first, ['late'], []), 1), { toEvict: 3, gone: 2, waiting: 1 });
+  assert.deepEqual(countOf(updateCounter(first, ['late'], []), 1), {
+    toEvict: 3,
+    gone: 2,
+    waiting: 1,
+  });
 });
 
 test('after a restart it goes on from what is stored; what left meanwhile has left', () => {
@@ -54,7 +62,8 @@ test('law: what has left never falls, and is what has left, whatever comes and g
       for (const found of looks) {
         // A uid never comes back.
         const present = Object.entries(found).filter(([uid]) => !gone.has(uid));
-        const uidsOf = (leaving: boolean): readonly string[] => present.flatMap(([uid, leaves]) => (leaves === leaving ? [uid] : []));
+        const uidsOf = (leaving: boolean): readonly string[] =>
+          present.flatMap(([uid, leaves]) => (leaves === leaving ? [uid] : []));
         const [waiting, staying] = [uidsOf(true), uidsOf(false)];
         for (const uid of there.difference(new Set(present.map(([uid]) => uid)))) gone.add(uid);
         for (const uid of waiting) waited.add(uid);
@@ -62,7 +71,11 @@ test('law: what has left never falls, and is what has left, whatever comes and g
         there = new Set(present.map(([uid]) => uid));
         tally = updateCounter(tally, waiting, staying);
         const count = countOf(tally, waiting.length);
-        assert.deepEqual(count, { toEvict: waited.size, gone: waited.intersection(gone).size, waiting: waiting.length });
+        assert.deepEqual(count, {
+          toEvict: waited.size,
+          gone: waited.intersection(gone).size,
+          waiting: waiting.length,
+        });
         assert.ok(count.gone >= before);
         before = count.gone;
       }

@@ -9,12 +9,27 @@ export {
   needsHelp,
   outcomeBlockerInfo,
 } from './blockers/blocker.ts';
-export { type BlockerGroup, type BlockerSummary, groupBlockers } from './blockers/blocker-groups.ts';
+export {
+  type BlockerGroup,
+  type BlockerSummary,
+  groupBlockers,
+} from './blockers/blocker-groups.ts';
 export { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
 export { type Budget, budgetsOf, neverAllows, readBudget } from './budgets/budget.ts';
-export { availableDisruptions, type InFlightEviction, isCounted, isReflected, reflectionLimitMs } from './budgets/in-flight-eviction.ts';
+export {
+  availableDisruptions,
+  type InFlightEviction,
+  isCounted,
+  isReflected,
+  reflectionLimitMs,
+} from './budgets/in-flight-eviction.ts';
 export { percentOf } from './drain-counter.ts';
-export { type DrainBehavior, drainBehaviorOf, type FilterContext, type PlanWork } from './filters.ts';
+export {
+  type DrainBehavior,
+  drainBehaviorOf,
+  type FilterContext,
+  type PlanWork,
+} from './filters.ts';
 export { classify, type EvictionOutcome } from './outcome/eviction-outcome.ts';
 export { type Attempt, type EvictionMethod, nextAttempt } from './outcome/retry.ts';
 export { type PodCall, plan } from './plan.ts';

@@ -4,15 +4,31 @@ import type { NodeVms, VmPod } from '../vm/vm-pod.ts';
 import { type BlockerInfo, unansweredBlockerInfo } from './blockers/blocker.ts';
 import { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
 import { attributeToNode, type DeadNode } from './blockers/dead-node.ts';
-import { backoffUntil, incrementRecreation, ownerKey, type Recreations, recreationBlocker } from './blockers/recreations.ts';
+import {
+  backoffUntil,
+  incrementRecreation,
+  ownerKey,
+  type Recreations,
+  recreationBlocker,
+} from './blockers/recreations.ts';
 import { type Budget, budgetsOf, isFreeEviction } from './budgets/budget.ts';
-import { availableDisruptions, type BypassedBudget, type InFlightEviction, reservedDisruptions } from './budgets/in-flight-eviction.ts';
+import {
+  availableDisruptions,
+  type BypassedBudget,
+  type InFlightEviction,
+  reservedDisruptions,
+} from './budgets/in-flight-eviction.ts';
 import { isOutdated, lastingBlocker, retryTimeFor, waitAfterAttempt } from './last-answer.ts';
 import type { Attempt, EvictionMethod } from './outcome/retry.ts';
 import type { PodDecision, PodWait } from './pod-decision.ts';
 import { askResponders } from './responders/ask-responders.ts';
 import type { EvictionRequestsKnown, RequestOwner } from './responders/eviction-request.ts';
-import { type ActiveResponder, passedOverAt, responderBlockerInfo, silentAt } from './responders/lifecycle-eviction.ts';
+import {
+  type ActiveResponder,
+  passedOverAt,
+  responderBlockerInfo,
+  silentAt,
+} from './responders/lifecycle-eviction.ts';
 import { considerTerminating } from './terminating-pod.ts';
 import { roomFor } from './vm/migration-slots.ts';
 import { MigrationSlots, vmPodDecision } from './vm/vm-pod-decision.ts';
@@ -103,7 +119,9 @@ export type EvictionPlan = {
 const lookAgainAfter = 60;
 
 /** Reports whether the pod came to the node although it was held. */
-const isLate = ({ uid }: Pod, { residents }: Pick<PlanContext, 'residents'>): boolean => residents !== undefined && !residents.has(uid);
+function isLate({ uid }: Pod, { residents }: Pick<PlanContext, 'residents'>): boolean {
+  return residents !== undefined && !residents.has(uid);
+}
 
 /**
  * A ledger of what the budgets, and KubeVirt, still allow while the pods of one plan take from
@@ -122,12 +140,16 @@ class BudgetLedger {
     const { nodeName, vms, vmPods, inFlight } = planContext;
     const asked = inFlight.filter(one => one.nodeName === nodeName && one.state !== 'accepted');
     this.asked = new Map(asked.map(one => [one.uid, one]));
-    this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
+    this.room = new MigrationSlots(
+      vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext),
+    );
   }
 
   /** Takes one disruption from the budget; false if none is left. */
   take(budget: Budget): boolean {
-    const left = this.#left.get(budget.key) ?? availableDisruptions(budget, this.#planContext.inFlight, this.#planContext.now);
+    const left =
+      this.#left.get(budget.key) ??
+      availableDisruptions(budget, this.#planContext.inFlight, this.#planContext.now);
     this.#left.set(budget.key, Math.max(0, left - 1));
     return left > 0;
   }
@@ -140,56 +162,85 @@ class BudgetLedger {
     const earlier = this.#overruled.get(budget.key) ?? 0;
     this.#overruled.set(budget.key, earlier + 1);
     this.take(budget);
-    return { budget: budget.key, healthy: budget.currentHealthy - reservedDisruptions(budget, inFlight, now) - earlier };
+    return {
+      budget: budget.key,
+      healthy: budget.currentHealthy - reservedDisruptions(budget, inFlight, now) - earlier,
+    };
   }
 }
 
-const reserveBudget = (
+function reserveBudget(
   pod: Pod,
   budgets: readonly Budget[],
   ledger: BudgetLedger,
   unscheduled: PlanContext['unscheduled'],
-): PodDecision => {
+): PodDecision {
   const [budget, ...others] = budgets;
   if (budget === undefined) return { verdict: 'call' };
-  if (others.length > 0) return { verdict: 'wait', blockerInfo: multipleBudgetsBlockerInfo(pod, budgets) };
+  if (others.length > 0)
+    return { verdict: 'wait', blockerInfo: multipleBudgetsBlockerInfo(pod, budgets) };
   if (isFreeEviction(pod, budget)) return { verdict: 'call' };
   if (ledger.take(budget)) return { verdict: 'call', budget };
-  return { verdict: 'wait', blockerInfo: budgetBlockerInfo(pod, budget, unscheduled), waitsFor: budget.key };
-};
+  return {
+    verdict: 'wait',
+    blockerInfo: budgetBlockerInfo(pod, budget, unscheduled),
+    waitsFor: budget.key,
+  };
+}
 
-const overruledBy = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext, ledger: BudgetLedger): Pick<PodCall, 'overrules'> => {
+function overruledBy(
+  { pod, method }: EvictionCandidate,
+  { budgets }: PlanContext,
+  ledger: BudgetLedger,
+): Pick<PodCall, 'overrules'> {
   if (method === 'evict' || !isGuarded(pod)) return {};
-  const overrules = budgetsOf(pod, budgets).flatMap(budget => (isFreeEviction(pod, budget) ? [] : [ledger.overrule(budget)]));
+  const overrules = budgetsOf(pod, budgets).flatMap(budget =>
+    isFreeEviction(pod, budget) ? [] : [ledger.overrule(budget)],
+  );
   return overrules.length > 0 ? { overrules } : {};
-};
+}
 
 /** Delays only pods whose eviction has not been sent yet: an eviction that has begun goes on. */
-const recreationBackoff = (pod: Pod, { recreations, now, ...planContext }: PlanContext): PodDecision | undefined => {
+function recreationBackoff(
+  pod: Pod,
+  { recreations, now, ...planContext }: PlanContext,
+): PodDecision | undefined {
   if (!isLate(pod, planContext)) return undefined;
   const before = recreations.get(ownerKey(pod));
   const until = backoffUntil(before, now);
-  return before && until && { verdict: 'wait', blockerInfo: recreationBlocker(pod, before), requeueAt: until };
-};
+  return (
+    before &&
+    until && { verdict: 'wait', blockerInfo: recreationBlocker(pod, before), requeueAt: until }
+  );
+}
 
 /**
  * Returns the decision for a VM's pod that is to be evicted; undefined for all others, and for VMs
  * whose pod is evicted like them.
  */
-const askKubeVirt = (
+function askKubeVirt(
   { pod, method, mayStopVm }: EvictionCandidate,
   { vms, vmPods, attempts, now }: PlanContext,
   ledger: BudgetLedger,
-): PodDecision | undefined => {
+): PodDecision | undefined {
   const vmPod = vmPods.get(pod.uid);
   if (vms === undefined || vmPod === undefined || method === 'delete') return undefined;
-  return vmPodDecision(pod, vmPod, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: ledger.room, now });
-};
+  return vmPodDecision(pod, vmPod, {
+    vms,
+    attempt: attempts.get(pod.uid),
+    mayStop: mayStopVm === true,
+    room: ledger.room,
+    now,
+  });
+}
 
 /**
  * Leaves the pod to its own responder: no call of ours bypasses it, except by a rung of the ladder.
  */
-const deferToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodWait | undefined => {
+function deferToResponder(
+  { pod, escalated }: EvictionCandidate,
+  { responders, now }: PlanContext,
+): PodWait | undefined {
   const responder = responders?.get(pod.uid);
   if (responder === undefined || responder.isDefault || escalated) return undefined;
   const [silent, passedOver] = [silentAt(responder, now), passedOverAt(responder, now)];
@@ -199,33 +250,47 @@ const deferToResponder = ({ pod, escalated }: EvictionCandidate, { responders, n
     blockerInfo: responderBlockerInfo(pod, responder, now),
     requeueAt: isBefore(now, silent) ? silent : passedOver,
   };
-};
+}
 
-const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanContext): Pick<PodCall, 'overrulesResponder'> => {
+function overruledResponder(
+  { pod }: EvictionCandidate,
+  { responders }: PlanContext,
+): Pick<PodCall, 'overrulesResponder'> {
   const responder = responders?.get(pod.uid);
-  return responder === undefined || responder.isDefault ? {} : { overrulesResponder: responder.name };
-};
+  return responder === undefined || responder.isDefault
+    ? {}
+    : { overrulesResponder: responder.name };
+}
 
 /** Returns the budgets that the eviction is checked against. */
-const guardsOf = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext): readonly Budget[] =>
-  isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
+function guardsOf({ pod, method }: EvictionCandidate, { budgets }: PlanContext): readonly Budget[] {
+  return isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
+}
 
 /**
  * Returns the blocker that the last response proves, as long as nothing known here has changed
  * since.
  */
-const lastTaught = (candidate: EvictionCandidate, planContext: PlanContext): BlockerInfo | undefined => {
+function lastTaught(
+  candidate: EvictionCandidate,
+  planContext: PlanContext,
+): BlockerInfo | undefined {
   const { pod } = candidate;
   const attempt = planContext.attempts.get(pod.uid);
-  if (attempt === undefined || isOutdated(pod, attempt, guardsOf(candidate, planContext))) return undefined;
+  if (attempt === undefined || isOutdated(pod, attempt, guardsOf(candidate, planContext)))
+    return undefined;
   return lastingBlocker(pod, attempt, planContext.now);
-};
+}
 
 /** Seconds within which a response to a sent eviction is expected. */
 const answeredWithin = 5;
 
 /** Returns the decision for an in-flight eviction, whose response is still to come. */
-const waitForAnswer = (candidate: EvictionCandidate, { state, at }: InFlightEviction, planContext: PlanContext): PodDecision => {
+function waitForAnswer(
+  candidate: EvictionCandidate,
+  { state, at }: InFlightEviction,
+  planContext: PlanContext,
+): PodDecision {
   const known = isTerminating(candidate.pod) ? undefined : lastTaught(candidate, planContext);
   if (known !== undefined) return { verdict: 'wait', blockerInfo: known };
   if (state === 'queued') return { verdict: 'wait' };
@@ -233,15 +298,24 @@ const waitForAnswer = (candidate: EvictionCandidate, { state, at }: InFlightEvic
   return isBefore(planContext.now, due)
     ? { verdict: 'wait', requeueAt: due }
     : { verdict: 'wait', blockerInfo: unansweredBlockerInfo(candidate.pod, at) };
-};
+}
 
-const decidePod = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
+function decidePod(
+  candidate: EvictionCandidate,
+  planContext: PlanContext,
+  ledger: BudgetLedger,
+): PodDecision {
   const { pod, method } = candidate;
   const { attempts, now } = planContext;
   const asked = ledger.asked.get(pod.uid);
   const responding = deferToResponder(candidate, planContext);
   if (isTerminating(pod)) {
-    return considerTerminating(candidate, { isAsked: asked !== undefined, responding, attempt: attempts.get(pod.uid), now });
+    return considerTerminating(candidate, {
+      isAsked: asked !== undefined,
+      responding,
+      attempt: attempts.get(pod.uid),
+      now,
+    });
   }
   if (asked !== undefined) return waitForAnswer(candidate, asked, planContext);
   if (responding !== undefined) return responding;
@@ -255,11 +329,15 @@ const decidePod = (candidate: EvictionCandidate, planContext: PlanContext, ledge
     const coming = recreationBackoff(pod, planContext);
     if (coming !== undefined) return coming;
   }
-  if (attempt?.method === method && isBefore(now, retryTimeFor(pod, attempt, guards)) && !isOutdated(pod, attempt, guards)) {
+  if (
+    attempt?.method === method &&
+    isBefore(now, retryTimeFor(pod, attempt, guards)) &&
+    !isOutdated(pod, attempt, guards)
+  ) {
     return waitAfterAttempt(pod, attempt, guards, now);
   }
   return reserveBudget(pod, guards, ledger, planContext.unscheduled);
-};
+}
 
 /**
  * Compares candidates by turn. Deletions bypass budgets, so they come first. Pods that are not
@@ -267,25 +345,32 @@ const decidePod = (candidate: EvictionCandidate, planContext: PlanContext, ledge
  * small ones, so that as many as possible are safe soon. The name decides the rest, so that the
  * plan never depends on the given order.
  */
-const byTurn =
-  (vmPods: ReadonlyMap<string, VmPod>) =>
-  ({ pod: one, method }: EvictionCandidate, { pod: other, method: otherMethod }: EvictionCandidate): number => {
+function byTurn(vmPods: ReadonlyMap<string, VmPod>) {
+  return (
+    { pod: one, method }: EvictionCandidate,
+    { pod: other, method: otherMethod }: EvictionCandidate,
+  ): number => {
     if (method !== otherMethod) return method === 'delete' ? -1 : 1;
     const [vm, otherVm] = [vmPods.get(one.uid)?.vmi, vmPods.get(other.uid)?.vmi];
-    if (vm === undefined && otherVm === undefined) return Number(one.ready) - Number(other.ready) || byKey(one, other);
+    if (vm === undefined && otherVm === undefined)
+      return Number(one.ready) - Number(other.ready) || byKey(one, other);
     if (vm === undefined || otherVm === undefined) return vm === undefined ? -1 : 1;
-    return other.priority - one.priority || (vm.memory ?? 0) - (otherVm.memory ?? 0) || byKey(one, other);
+    return (
+      other.priority - one.priority || (vm.memory ?? 0) - (otherVm.memory ?? 0) || byKey(one, other)
+    );
   };
+}
 
-const callOf = (
+function callOf(
   candidate: EvictionCandidate,
   { requestFor, budget, gracePeriodSeconds }: Extract<PodDecision, { readonly verdict: 'call' }>,
   planContext: PlanContext,
   ledger: BudgetLedger,
-): PodCall => {
+): PodCall {
   const { pod, wave, method } = candidate;
   // The pod is terminating already: a shorter grace period overrules nothing.
-  if (gracePeriodSeconds !== undefined) return { pod, wave, method, escalated: false, gracePeriodSeconds };
+  if (gracePeriodSeconds !== undefined)
+    return { pod, wave, method, escalated: false, gracePeriodSeconds };
   return {
     ...candidate,
     ...(requestFor && { method: 'request', requestFor }),
@@ -293,29 +378,37 @@ const callOf = (
     ...overruledBy(candidate, planContext, ledger),
     ...overruledResponder(candidate, planContext),
   };
-};
+}
 
-const laterWave = ({ pod }: EvictionCandidate): BlockerInfo => ({
-  cause: 'EarlierWave',
-  pod: { namespace: pod.namespace, name: pod.name },
-  message: 'waits until the pods of an earlier wave are gone',
-});
+function laterWave({ pod }: EvictionCandidate): BlockerInfo {
+  return {
+    cause: 'EarlierWave',
+    pod: { namespace: pod.namespace, name: pod.name },
+    message: 'waits until the pods of an earlier wave are gone',
+  };
+}
 
-const recreationsAfter = (
+function recreationsAfter(
   calls: readonly PodCall[],
   { attempts, recreations, now, ...planContext }: PlanContext,
-): EvictionPlan['recreations'] => {
+): EvictionPlan['recreations'] {
   const late = calls.filter(({ pod }) => isLate(pod, planContext) && !attempts.has(pod.uid));
   const owners = new Set(late.map(({ pod }) => ownerKey(pod)));
-  return new Map([...recreations, ...[...owners].map(owner => [owner, incrementRecreation(recreations.get(owner), now)] as const)]);
-};
+  return new Map([
+    ...recreations,
+    ...[...owners].map(owner => [owner, incrementRecreation(recreations.get(owner), now)] as const),
+  ]);
+}
 
 /**
  * Plans which pods to evict now, why the others wait, and when to look again. A wave starts when
  * nothing of the previous wave is left. Pure and total; calls never exceed what a budget allows,
  * evictions of other nodes included.
  */
-export const plan = (candidates: readonly EvictionCandidate[], planContext: PlanContext): EvictionPlan => {
+export function plan(
+  candidates: readonly EvictionCandidate[],
+  planContext: PlanContext,
+): EvictionPlan {
   const current = Math.min(...candidates.map(({ wave }) => wave));
   const ledger = new BudgetLedger(planContext);
   const calls: PodCall[] = [];
@@ -329,8 +422,10 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
       continue;
     }
     const verdict = decidePod(candidate, planContext, ledger);
-    const blockerInfo = verdict.verdict === 'call' ? lastTaught(candidate, planContext) : verdict.blockerInfo;
-    if (blockerInfo !== undefined) blockerInfos.push(attributeToNode(blockerInfo, candidate.pod, planContext.deadNode));
+    const blockerInfo =
+      verdict.verdict === 'call' ? lastTaught(candidate, planContext) : verdict.blockerInfo;
+    if (blockerInfo !== undefined)
+      blockerInfos.push(attributeToNode(blockerInfo, candidate.pod, planContext.deadNode));
     if (verdict.verdict === 'call') {
       calls.push(callOf(candidate, verdict, planContext, ledger));
       continue;
@@ -339,8 +434,16 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
     if (verdict.waitsForSlots) waitsForSlots = true;
     moments.push(verdict.requeueAt);
   }
-  const safetyNet = waitsFor.size > 0 || waitsForSlots ? secondsAfter(planContext.now, lookAgainAfter) : undefined;
+  const safetyNet =
+    waitsFor.size > 0 || waitsForSlots ? secondsAfter(planContext.now, lookAgainAfter) : undefined;
   const requeueAt = earliest([...moments, safetyNet]);
   const recreations = recreationsAfter(calls, planContext);
-  return { calls, blockerInfos, waitsFor: [...waitsFor].sort(), waitsForSlots, recreations, ...(requeueAt && { requeueAt }) };
-};
+  return {
+    calls,
+    blockerInfos,
+    waitsFor: [...waitsFor].sort(),
+    waitsForSlots,
+    recreations,
+    ...(requeueAt && { requeueAt }),
+  };
+}

@@ -20,7 +20,7 @@ export const emptyRecord: HoldRecord = { taints: {}, labels: {} };
 /** Characters of a record that are read; ours have about a hundred. */
 const maxRecordLength = 16_384;
 
-const parsed = (text: string | undefined): JsonObject | undefined => {
+function parsed(text: string | undefined): JsonObject | undefined {
   if (text === undefined) return undefined;
   try {
     const record: unknown = text.length > maxRecordLength ? undefined : JSON.parse(text);
@@ -28,18 +28,21 @@ const parsed = (text: string | undefined): JsonObject | undefined => {
   } catch {
     return {};
   }
-};
+}
 
 /**
  * Reports whether this is a valid value of labels and of taints (apimachinery: IsValidLabelValue).
  */
-const isValue = (value: unknown): value is string =>
-  typeof value === 'string' && /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/.test(value);
+function isValue(value: unknown): value is string {
+  return (
+    typeof value === 'string' && /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/.test(value)
+  );
+}
 
 /**
  * Returns the recorded taint for this mark; undefined for anything except that very taint, or null.
  */
-const taintOf = (raw: unknown, mark: Taint): Taint | null | undefined => {
+function taintOf(raw: unknown, mark: Taint): Taint | null | undefined {
   if (raw === null) return null;
   if (!isObject(raw) || raw['key'] !== mark.key || raw['effect'] !== mark.effect) return undefined;
   const { value, timeAdded } = raw;
@@ -50,22 +53,25 @@ const taintOf = (raw: unknown, mark: Taint): Taint | null | undefined => {
     ...(value !== undefined && { value }),
     ...(typeof timeAdded === 'string' && readTime(timeAdded) !== undefined && { timeAdded }),
   };
-};
+}
 
-const known = <T>(pairs: readonly (readonly [string, T | undefined])[]): Record<string, T> =>
-  Object.fromEntries(pairs.filter((pair): pair is readonly [string, T] => pair[1] !== undefined));
+function known<T>(pairs: readonly (readonly [string, T | undefined])[]): Record<string, T> {
+  return Object.fromEntries(
+    pairs.filter((pair): pair is readonly [string, T] => pair[1] !== undefined),
+  );
+}
 
 /** Returns the names of the kinds that hold the node, according to the record. */
-export const holdersIn = (text: string | undefined): readonly string[] => {
+export function holdersIn(text: string | undefined): readonly string[] {
   const kinds = parsed(text)?.['kinds'];
   return Array.isArray(kinds) ? kinds.filter(kind => typeof kind === 'string') : [];
-};
+}
 
 /** Returns the taints that holds have changed, by `key:effect`, according to the record. */
-export const taintsIn = (text: string | undefined): readonly string[] => {
+export function taintsIn(text: string | undefined): readonly string[] {
   const taints = parsed(text)?.['taints'];
   return isObject(taints) ? Object.keys(taints) : [];
-};
+}
 
 /**
  * Reads the record. It is an annotation, which the kubelet of the node may write as well, but a
@@ -74,7 +80,10 @@ export const taintsIn = (text: string | undefined): readonly string[] => {
  * is unreadable, or was edited by hand, counts as empty: the present state of the node then counts
  * as the state before, so that nothing of others is removed.
  */
-export const readHoldRecord = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): HoldRecord | undefined => {
+export function readHoldRecord(
+  text: string | undefined,
+  marks: Pick<Marks, 'taints' | 'labels'>,
+): HoldRecord | undefined {
   const record = parsed(text);
   if (record === undefined) return undefined;
   const { unschedulable, taints, labels } = record;
@@ -85,27 +94,44 @@ export const readHoldRecord = (text: string | undefined, marks: Pick<Marks, 'tai
   const kinds = holdersIn(text);
   return {
     ...(typeof unschedulable === 'boolean' && { unschedulable }),
-    taints: known(marks.taints.map(mark => [taintId(mark), isObject(taints) ? taintOf(taints[taintId(mark)], mark) : undefined] as const)),
+    taints: known(
+      marks.taints.map(
+        mark =>
+          [
+            taintId(mark),
+            isObject(taints) ? taintOf(taints[taintId(mark)], mark) : undefined,
+          ] as const,
+      ),
+    ),
     labels: known(Object.keys(marks.labels).map(key => [key, labelOf(key)] as const)),
     ...(kinds.length > 0 && { kinds }),
   };
-};
+}
 
-const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
-  Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
+function sorted<T>(record: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
+}
 
 /** Returns the record as it is stored: the same content always gives the same text. */
-export const writeHoldRecord = ({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string =>
-  JSON.stringify({
+export function writeHoldRecord({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string {
+  return JSON.stringify({
     ...(unschedulable !== undefined && { unschedulable }),
     taints: sorted(taints),
     labels: sorted(labels),
     ...(kinds.length > 0 && { kinds: [...new Set(kinds)].sort() }),
   } satisfies JsonObject);
+}
 
 /** Reports whether the record is empty: nothing of ours is on the node. */
-export const isEmpty = ({ unschedulable, taints, labels }: HoldRecord): boolean =>
-  unschedulable === undefined && Object.keys(taints).length === 0 && Object.keys(labels).length === 0;
+export function isEmpty({ unschedulable, taints, labels }: HoldRecord): boolean {
+  return (
+    unschedulable === undefined &&
+    Object.keys(taints).length === 0 &&
+    Object.keys(labels).length === 0
+  );
+}
 
 /**
  * Taint that Kubernetes itself sets on every cordoned node, so it does not show who holds the node.
@@ -117,8 +143,10 @@ const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
  * exists: another actor has released the node without it, for example an older operator after a
  * downgrade.
  */
-export const isOutdated = (holdRecord: HoldRecord, taints: readonly Taint[]): boolean => {
-  const ours = Object.entries(holdRecord.taints).flatMap(([id, old]) => (old === null && id !== ofEveryCordon ? [id] : []));
+export function isOutdated(holdRecord: HoldRecord, taints: readonly Taint[]): boolean {
+  const ours = Object.entries(holdRecord.taints).flatMap(([id, old]) =>
+    old === null && id !== ofEveryCordon ? [id] : [],
+  );
   const present = new Set(taints.map(taintId));
   return ours.length > 0 && !ours.some(id => present.has(id));
-};
+}

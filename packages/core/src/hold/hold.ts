@@ -1,7 +1,13 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
 import type { Marks } from '../node/marks.ts';
 import { beforeAnnotation, type Node, type Taint, taintId } from '../node/node.ts';
-import { emptyRecord, type HoldRecord, isEmpty, readHoldRecord, writeHoldRecord } from './hold-record.ts';
+import {
+  emptyRecord,
+  type HoldRecord,
+  isEmpty,
+  readHoldRecord,
+  writeHoldRecord,
+} from './hold-record.ts';
 
 /** Change of a node that makes it held as wanted. */
 export type HoldChange = {
@@ -23,23 +29,35 @@ export type HoldChange = {
  * Returns everything that several maintenances want on one node. A label that is wanted twice has
  * the value of the first.
  */
-export const unionMarks = (all: readonly Marks[]): Marks => {
+export function unionMarks(all: readonly Marks[]): Marks {
   const taints = new Map<string, Taint>();
   const labels: Record<string, string> = {};
   for (const marks of all) {
-    for (const taint of marks.taints) if (!taints.has(taintId(taint))) taints.set(taintId(taint), taint);
+    for (const taint of marks.taints)
+      if (!taints.has(taintId(taint))) taints.set(taintId(taint), taint);
     for (const [key, value] of Object.entries(marks.labels)) labels[key] ??= value;
   }
-  return { unschedulable: all.some(({ unschedulable }) => unschedulable), taints: [...taints.values()], labels };
-};
+  return {
+    unschedulable: all.some(({ unschedulable }) => unschedulable),
+    taints: [...taints.values()],
+    labels,
+  };
+}
 
-const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
+function findTaint(taints: readonly Taint[], id: string): Taint | undefined {
+  return taints.find(taint => taintId(taint) === id);
+}
 
 /**
  * Returns the record after the change: newly changed parts are added with their present state,
  * released ones are removed.
  */
-const nextHoldRecord = (node: Node, holdRecord: HoldRecord, wanted: Marks, kinds: readonly string[]): HoldRecord => {
+function nextHoldRecord(
+  node: Node,
+  holdRecord: HoldRecord,
+  wanted: Marks,
+  kinds: readonly string[],
+): HoldRecord {
   const taints = wanted.taints.map(taint => {
     const id = taintId(taint);
     const old = holdRecord.taints[id];
@@ -55,13 +73,13 @@ const nextHoldRecord = (node: Node, holdRecord: HoldRecord, wanted: Marks, kinds
     labels: Object.fromEntries(labels),
     kinds,
   };
-};
+}
 
 /**
  * Returns the wanted taints first, then the node's own in their order (seed contract 3.4), with the
  * taints from before restored in place.
  */
-const nextTaints = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly Taint[] => {
+function nextTaints(node: Node, holdRecord: HoldRecord, wanted: Marks): readonly Taint[] {
   const wantedIds = new Set(wanted.taints.map(taintId));
   const added = wanted.taints.filter(taint => findTaint(node.taints, taintId(taint)) === undefined);
   const kept = node.taints.filter(taint => {
@@ -72,32 +90,49 @@ const nextTaints = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly
     old === null || wantedIds.has(id) || findTaint(node.taints, id) !== undefined ? [] : [old],
   );
   return [...added, ...kept, ...restored];
-};
+}
 
-const nextLabels = (node: Node, holdRecord: HoldRecord, wanted: Marks): Record<string, string | null> => {
+function nextLabels(
+  node: Node,
+  holdRecord: HoldRecord,
+  wanted: Marks,
+): Record<string, string | null> {
   const labels: Record<string, string | null> = {};
-  for (const [key, value] of Object.entries(wanted.labels)) if (node.labels[key] !== value) labels[key] = value;
+  for (const [key, value] of Object.entries(wanted.labels))
+    if (node.labels[key] !== value) labels[key] = value;
   for (const [key, old] of Object.entries(holdRecord.labels)) {
     if (wanted.labels[key] === undefined && (node.labels[key] ?? null) !== old) labels[key] = old;
   }
   return labels;
-};
+}
 
-const nextUnschedulable = (node: Node, holdRecord: HoldRecord, wanted: Marks): boolean =>
-  wanted.unschedulable || (holdRecord.unschedulable === undefined ? node.unschedulable : holdRecord.unschedulable);
+function nextUnschedulable(node: Node, holdRecord: HoldRecord, wanted: Marks): boolean {
+  return (
+    wanted.unschedulable ||
+    (holdRecord.unschedulable === undefined ? node.unschedulable : holdRecord.unschedulable)
+  );
+}
 
 /** Returns the marks that an earlier hold has set and that are missing now. */
-const lostMarks = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly string[] => [
-  ...(wanted.unschedulable && holdRecord.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
-  ...wanted.taints
-    .filter(taint => holdRecord.taints[taintId(taint)] !== undefined && findTaint(node.taints, taintId(taint)) === undefined)
-    .map(taint => `the taint ${taintId(taint)}`)
-    .sort(),
-  ...Object.entries(wanted.labels)
-    .filter(([key, value]) => holdRecord.labels[key] !== undefined && node.labels[key] !== value)
-    .map(([key]) => `the label ${key}`)
-    .sort(),
-];
+function lostMarks(node: Node, holdRecord: HoldRecord, wanted: Marks): readonly string[] {
+  return [
+    ...(wanted.unschedulable && holdRecord.unschedulable !== undefined && !node.unschedulable
+      ? ['the cordon']
+      : []),
+    ...wanted.taints
+      .filter(
+        taint =>
+          holdRecord.taints[taintId(taint)] !== undefined &&
+          findTaint(node.taints, taintId(taint)) === undefined,
+      )
+      .map(taint => `the taint ${taintId(taint)}`)
+      .sort(),
+    ...Object.entries(wanted.labels)
+      .filter(([key, value]) => holdRecord.labels[key] !== undefined && node.labels[key] !== value)
+      .map(([key]) => `the label ${key}`)
+      .sort(),
+  ];
+}
 
 /** Holders of the marks. */
 type Holders = {
@@ -113,18 +148,29 @@ type Holders = {
 };
 
 /** Returns the write that removes the record and changes nothing else. */
-export const discardRecordChange = (node: Node): HoldChange => ({
-  patch: { metadata: { resourceVersion: node.resourceVersion, annotations: { [beforeAnnotation]: null } } },
-  uncordons: false,
-  lost: [],
-});
+export function discardRecordChange(node: Node): HoldChange {
+  return {
+    patch: {
+      metadata: {
+        resourceVersion: node.resourceVersion,
+        annotations: { [beforeAnnotation]: null },
+      },
+    },
+    uncordons: false,
+    lost: [],
+  };
+}
 
 /**
  * Returns the one write that makes the node carry exactly the wanted marks beside those of others;
  * undefined if it does already. This function holds, guards, removes one of several maintenances,
  * and releases the node.
  */
-export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = emptyRecord }: Holders): HoldChange | undefined => {
+export function holdChange(
+  node: Node,
+  wanted: Marks,
+  { marks, kinds = [], assumed = emptyRecord }: Holders,
+): HoldChange | undefined {
   const stored = readHoldRecord(node.holdRecord, marks);
   const holdRecord = stored ?? assumed;
   const record = nextHoldRecord(node, holdRecord, wanted, kinds);
@@ -133,12 +179,16 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
   const labels = nextLabels(node, holdRecord, wanted);
   const unschedulable = nextUnschedulable(node, holdRecord, wanted);
   const metadata: Record<string, JsonObject> = {
-    ...(recordText !== node.holdRecord && { annotations: { [beforeAnnotation]: recordText ?? null } }),
+    ...(recordText !== node.holdRecord && {
+      annotations: { [beforeAnnotation]: recordText ?? null },
+    }),
     ...(Object.keys(labels).length > 0 && { labels }),
   };
   const spec: JsonObject = {
     ...(unschedulable !== node.unschedulable && { unschedulable: unschedulable ? true : null }),
-    ...(!sameJson([...taints], [...node.taints]) && { taints: taints.length === 0 ? null : [...taints] }),
+    ...(!sameJson([...taints], [...node.taints]) && {
+      taints: taints.length === 0 ? null : [...taints],
+    }),
   };
   if (Object.keys(metadata).length === 0 && Object.keys(spec).length === 0) return undefined;
   return {
@@ -149,14 +199,16 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
     uncordons: node.unschedulable && !unschedulable,
     lost: stored === undefined ? [] : lostMarks(node, holdRecord, wanted),
   };
-};
+}
 
 /**
  * Returns the record that an operator without one implies: it assumed that none of its marks
  * existed before (seed contract, M5).
  */
-export const inferredRecord = (wanted: Marks): HoldRecord => ({
-  ...(wanted.unschedulable && { unschedulable: false }),
-  taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),
-  labels: Object.fromEntries(Object.keys(wanted.labels).map(key => [key, null])),
-});
+export function inferredRecord(wanted: Marks): HoldRecord {
+  return {
+    ...(wanted.unschedulable && { unschedulable: false }),
+    taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),
+    labels: Object.fromEntries(Object.keys(wanted.labels).map(key => [key, null])),
+  };
+}

@@ -12,38 +12,53 @@ import { defaultLimits, type HostSnapshot } from './snapshot.ts';
 const now = Temporal.Instant.from('2030-01-10T12:00:00Z');
 const begun = secondsAfter(now, -600);
 
-const migration = (id: number, server: string, status: string, more: Partial<ServerMigration> = {}): ServerMigration => ({
-  id,
-  server,
-  type: 'live-migration',
-  status,
-  source: 'h1',
-  created: secondsAfter(begun, id),
-  updated: secondsAfter(begun, id + 5),
-  user: 'us',
-  ...more,
-});
+function migration(
+  id: number,
+  server: string,
+  status: string,
+  more: Partial<ServerMigration> = {},
+): ServerMigration {
+  return {
+    id,
+    server,
+    type: 'live-migration',
+    status,
+    source: 'h1',
+    created: secondsAfter(begun, id),
+    updated: secondsAfter(begun, id + 5),
+    user: 'us',
+    ...more,
+  };
+}
 
-const snapshot = (more: Partial<HostSnapshot> = {}): HostSnapshot => ({
-  host: 'h1',
-  marker: 'drydock: ',
-  service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', begun) },
-  desired: { why: 'm', policy: defaultServerPolicy },
-  desiredSince: begun,
-  isReleased: false,
-  servers: [],
-  elsewhere: [],
-  migrations: [],
-  progress: new Map(),
-  reasons: new Map(),
-  refusals: new Map(),
-  asked: new Set(),
-  seenSince: new Map(),
-  user: 'us',
-  limits: defaultLimits,
-  free: 32,
-  ...more,
-});
+function snapshot(more: Partial<HostSnapshot> = {}): HostSnapshot {
+  return {
+    host: 'h1',
+    marker: 'drydock: ',
+    service: {
+      id: 's',
+      host: 'h1',
+      isEnabled: false,
+      isUp: true,
+      disabledReason: markOf('drydock: ', 'm', begun),
+    },
+    desired: { why: 'm', policy: defaultServerPolicy },
+    desiredSince: begun,
+    isReleased: false,
+    servers: [],
+    elsewhere: [],
+    migrations: [],
+    progress: new Map(),
+    reasons: new Map(),
+    refusals: new Map(),
+    asked: new Set(),
+    seenSince: new Map(),
+    user: 'us',
+    limits: defaultLimits,
+    free: 32,
+    ...more,
+  };
+}
 
 const words = fc.constantFrom;
 const ids = words('a', 'b', 'c', 'd');
@@ -51,18 +66,40 @@ const ids = words('a', 'b', 'c', 'd');
 const anyServer = fc
   .record({
     id: ids,
-    vmState: words('active', 'paused', 'stopped', 'error', 'resized', 'suspended', 'building', 'strange'),
+    vmState: words(
+      'active',
+      'paused',
+      'stopped',
+      'error',
+      'resized',
+      'suspended',
+      'building',
+      'strange',
+    ),
     taskState: words(undefined, 'migrating', 'resize_prep', 'deleting', 'rebooting'),
     memoryMiB: words(64, 128, 4096),
     isVolumeBacked: fc.boolean(),
   })
-  .map(({ id, taskState, ...more }) => server(id, { ...more, ...(taskState !== undefined && { taskState }) }));
+  .map(({ id, taskState, ...more }) =>
+    server(id, { ...more, ...(taskState !== undefined && { taskState }) }),
+  );
 
 const anyMigration = fc
   .record({
     id: fc.integer({ min: 1, max: 500 }),
     server: ids,
-    status: words('accepted', 'queued', 'running', 'completed', 'error', 'cancelled', 'finished', 'confirmed', 'reverted', 'strange'),
+    status: words(
+      'accepted',
+      'queued',
+      'running',
+      'completed',
+      'error',
+      'cancelled',
+      'finished',
+      'confirmed',
+      'reverted',
+      'strange',
+    ),
     type: words('live-migration', 'migration', 'resize'),
     source: words('h1', 'h2'),
     target: words('h1', 'h2'),
@@ -92,12 +129,20 @@ const anySnapshot = fc
   })
   .map(({ servers, migrations, isEnabled, isUp, reason, wanted, isReleased, free, refused }) => {
     const here = new Set(servers.map(({ id }) => id));
-    const gone = ['a', 'b', 'c', 'd'].filter(id => !here.has(id) && migrations.some(one => one.server === id));
+    const gone = ['a', 'b', 'c', 'd'].filter(
+      id => !here.has(id) && migrations.some(one => one.server === id),
+    );
     return snapshot({
       servers,
       elsewhere: gone.map(id => server(id, { host: 'h2', vmState: 'resized' })),
       migrations,
-      service: { id: 's', host: 'h1', isEnabled, isUp, ...(reason !== undefined && !isEnabled && { disabledReason: reason }) },
+      service: {
+        id: 's',
+        host: 'h1',
+        isEnabled,
+        isUp,
+        ...(reason !== undefined && !isEnabled && { disabledReason: reason }),
+      },
       isReleased,
       free,
       desired: wanted ? { why: 'm', policy: defaultServerPolicy } : undefined,
@@ -105,9 +150,9 @@ const anySnapshot = fc
     });
   });
 
-const law = (what: string, holds: (snapshot: HostSnapshot) => void): void => {
+function law(what: string, holds: (snapshot: HostSnapshot) => void): void {
   test(`law: ${what}`, () => fc.assert(fc.property(anySnapshot, holds), { numRuns: 500 }));
-};
+}
 
 law('nothing moves before new servers are kept away', given => {
   if (!given.service.isEnabled) return;
@@ -116,25 +161,36 @@ law('nothing moves before new servers are kept away', given => {
 });
 
 law('a server that Nova is busy with is asked for nothing', given => {
-  const busy = new Set(given.servers.filter(({ taskState }) => taskState !== undefined).map(({ id }) => id));
-  for (const call of decideHost(given, now).calls) if (call.kind.endsWith('migrate') && 'server' in call) assert.ok(!busy.has(call.server));
+  const busy = new Set(
+    given.servers.filter(({ taskState }) => taskState !== undefined).map(({ id }) => id),
+  );
+  for (const call of decideHost(given, now).calls)
+    if (call.kind.endsWith('migrate') && 'server' in call) assert.ok(!busy.has(call.server));
 });
 
 law('no server is asked twice in one look, and no more than there is room for', given => {
-  const asked = decideHost(given, now).calls.flatMap(call => ('server' in call && call.kind.endsWith('migrate') ? [call.server] : []));
+  const asked = decideHost(given, now).calls.flatMap(call =>
+    'server' in call && call.kind.endsWith('migrate') ? [call.server] : [],
+  );
   assert.equal(new Set(asked).size, asked.length);
   assert.ok(asked.length <= Math.max(Math.min(given.free, given.limits.ahead), 0));
 });
 
 law('only what we disabled is enabled, and only when nobody holds the node', given => {
   if (!decideHost(given, now).calls.some(({ kind }) => kind === 'enable')) return;
-  assert.ok(given.desired === undefined && given.isReleased && isMarked('drydock: ', given.service.disabledReason));
+  assert.ok(
+    given.desired === undefined &&
+      given.isReleased &&
+      isMarked('drydock: ', given.service.disabledReason),
+  );
 });
 
 law('only a cold migration of ours is confirmed', given => {
   for (const call of decideHost(given, now).calls) {
     if (call.kind !== 'confirm') continue;
-    const own = given.migrations.filter(one => one.server === call.server && one.type === 'migration' && one.source === 'h1');
+    const own = given.migrations.filter(
+      one => one.server === call.server && one.type === 'migration' && one.source === 'h1',
+    );
     assert.ok(own.some(({ user }) => user === 'us'));
   }
 });
@@ -146,7 +202,10 @@ law('the order of what is known changes nothing', given => {
     migrations: given.migrations.toReversed(),
     elsewhere: given.elsewhere.toReversed(),
   };
-  assert.deepEqual(JSON.stringify(decideHost(turned, now).view), JSON.stringify(decideHost(given, now).view));
+  assert.deepEqual(
+    JSON.stringify(decideHost(turned, now).view),
+    JSON.stringify(decideHost(given, now).view),
+  );
   assert.deepEqual(
     new Set(decideHost(turned, now).calls.map(call => JSON.stringify(call))),
     new Set(decideHost(given, now).calls.map(call => JSON.stringify(call))),
@@ -183,7 +242,11 @@ test('after a failure it is tried again when the pause is over, and pauses doubl
   ] as const) {
     const migrations = Array.from({ length: failures }, (_, n) => migration(n + 1, 'a', 'error'));
     const last = migrations.at(-1)?.updated ?? now;
-    const given = snapshot({ servers: [server('a')], migrations, reasons: new Map([[failures, 'No valid host was found.']]) });
+    const given = snapshot({
+      servers: [server('a')],
+      migrations,
+      reasons: new Map([[failures, 'No valid host was found.']]),
+    });
     assert.equal(decideHost(given, secondsAfter(last, pause - 1)).calls.length, 0);
     assert.equal(decideHost(given, secondsAfter(last, pause)).calls.length, 1);
     const [vm] = decideHost(given, last).view.vms;
@@ -194,7 +257,9 @@ test('after a failure it is tried again when the pause is over, and pauses doubl
 
 test('a server that has just been scheduled to the host, or is on its way to it, keeps it from being empty', () => {
   const justNow = markOf('drydock: ', 'm', now);
-  const fresh = snapshot({ service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: justNow } });
+  const fresh = snapshot({
+    service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: justNow },
+  });
   assert.equal(decideHost(fresh, secondsAfter(now, 2)).view.empty, false);
   assert.equal(decideHost(fresh, secondsAfter(now, 3)).view.empty, true);
   const arriving = migration(1, 'z', 'running', { source: 'h2', target: 'h1' });

@@ -9,18 +9,31 @@ import { planDepartedServer, planServer, type ServerPlan } from './server-plan.t
 import type { HostCall, HostDecision, HostSnapshot } from './snapshot.ts';
 import { nextMigrations } from './turn.ts';
 
-type Step = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant) => readonly HostCall[] | undefined;
+type Step = (
+  snapshot: HostSnapshot,
+  behaviors: readonly ServerPlan[],
+  now: Temporal.Instant,
+) => readonly HostCall[] | undefined;
 
 /** Aborts queued migrations that we requested, when no maintenance holds the node any more. */
 const callOff: Step = snapshot => {
-  if (snapshot.desired !== undefined || !snapshot.isReleased || !isMarked(snapshot.marker, snapshot.service.disabledReason))
+  if (
+    snapshot.desired !== undefined ||
+    !snapshot.isReleased ||
+    !isMarked(snapshot.marker, snapshot.service.disabledReason)
+  )
     return undefined;
-  const queued = snapshot.migrations.filter(one => one.source === snapshot.host && isQueued(one) && isFromUs(snapshot, one));
-  return queued.length === 0 ? undefined : queued.map(({ server, id }) => ({ kind: 'abort', server, migration: id }));
+  const queued = snapshot.migrations.filter(
+    one => one.source === snapshot.host && isQueued(one) && isFromUs(snapshot, one),
+  );
+  return queued.length === 0
+    ? undefined
+    : queued.map(({ server, id }) => ({ kind: 'abort', server, migration: id }));
 };
 
-const isFromUs = (snapshot: HostSnapshot, { user, created }: ServerMigration): boolean =>
-  user !== undefined && user === snapshot.user && !isBefore(created, since(snapshot));
+function isFromUs(snapshot: HostSnapshot, { user, created }: ServerMigration): boolean {
+  return user !== undefined && user === snapshot.user && !isBefore(created, since(snapshot));
+}
 
 /** Confirms a cold migration that we requested, even if nothing is wanted of the host any more. */
 const confirm: Step = (_, behaviors) => {
@@ -34,23 +47,34 @@ const confirm: Step = (_, behaviors) => {
  */
 const enable: Step = snapshot => {
   const { desired, isReleased, marker, service } = snapshot;
-  if (desired !== undefined || !isReleased || service.isEnabled || !isMarked(marker, service.disabledReason)) return undefined;
+  if (
+    desired !== undefined ||
+    !isReleased ||
+    service.isEnabled ||
+    !isMarked(marker, service.disabledReason)
+  )
+    return undefined;
   const isColdLeft = snapshot.migrations.some(one => isUnderWay(one) && isOurs(snapshot, one));
   return isColdLeft ? undefined : [{ kind: 'enable' }];
 };
 
 /** Disables the service, which keeps new servers away, before anything moves. */
 const disable: Step = ({ desired, marker, service }, _, now) =>
-  desired !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }] : undefined;
+  desired !== undefined && service.isEnabled
+    ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }]
+    : undefined;
 
 const move: Step = (snapshot, behaviors, now) =>
-  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextMigrations(snapshot, behaviors, now);
+  snapshot.desired === undefined || snapshot.service.isEnabled
+    ? undefined
+    : nextMigrations(snapshot, behaviors, now);
 
 /** Steps in this order: the first one with calls decides; confirmations are sent beside it. */
 const steps: readonly Step[] = [disable, callOff, enable, move];
 
-const byName = (one: VmStatus, other: VmStatus): number =>
-  one.name === other.name ? (one.id < other.id ? -1 : 1) : one.name < other.name ? -1 : 1;
+function byName(one: VmStatus, other: VmStatus): number {
+  return one.name === other.name ? (one.id < other.id ? -1 : 1) : one.name < other.name ? -1 : 1;
+}
 
 /**
  * Seconds in which a server that was scheduled before the service was disabled may be missing in
@@ -58,20 +82,22 @@ const byName = (one: VmStatus, other: VmStatus): number =>
  */
 const settleSeconds = 3;
 
-const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal.Instant): boolean => {
+function isEmpty(snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal.Instant): boolean {
   if (snapshot.desired === undefined || snapshot.service.isEnabled) return false;
-  const arriving = snapshot.migrations.some(one => one.target === snapshot.host && one.source !== snapshot.host && isUnderWay(one));
+  const arriving = snapshot.migrations.some(
+    one => one.target === snapshot.host && one.source !== snapshot.host && isUnderWay(one),
+  );
   // `since` is five seconds early, so that no migration is missed.
   const isSettled = !isBefore(now, secondsAfter(since(snapshot), settleSeconds + 5));
   return isSettled && !arriving && vms.every(hasGone);
-};
+}
 
 /**
  * Decides what to do about one hypervisor now: a pure function of Nova's responses, the desired
  * state and the time. No call is repeated, because work in progress is read from Nova itself; the
  * memory between two passes (refusals, requested servers) can be lost at any time.
  */
-export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {
+export function decideHost(snapshot: HostSnapshot, now: Temporal.Instant): HostDecision {
   const serverPlans = [
     ...snapshot.servers.map(server => planServer(snapshot, server, now)),
     ...snapshot.elsewhere.flatMap(server => planDepartedServer(snapshot, server, now) ?? []),
@@ -85,15 +111,25 @@ export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostD
   const calls = [...first, ...(confirm(snapshot, serverPlans, now) ?? [])];
   const end = expectedEnd(snapshot, vms);
   const empty = isEmpty(snapshot, vms, now);
-  const view: HostView = { vms, empty, ...(end !== undefined && snapshot.desired !== undefined && { expectedEnd: end }) };
+  const view: HostView = {
+    vms,
+    empty,
+    ...(end !== undefined && snapshot.desired !== undefined && { expectedEnd: end }),
+  };
   return { calls, view, againMs: againMs(snapshot, vms, calls, empty) };
-};
+}
 
-const againMs = (snapshot: HostSnapshot, vms: readonly VmStatus[], calls: readonly HostCall[], empty: boolean): number | undefined => {
+function againMs(
+  snapshot: HostSnapshot,
+  vms: readonly VmStatus[],
+  calls: readonly HostCall[],
+  empty: boolean,
+): number | undefined {
   // The new state of the service is read again at once.
   if (calls.some(({ kind }) => kind === 'disable' || kind === 'enable')) return 0;
   const isLeftOver = isMarked(snapshot.marker, snapshot.service.disabledReason);
-  if (snapshot.desired === undefined) return isLeftOver ? (snapshot.isReleased ? 1000 : 10_000) : undefined;
+  if (snapshot.desired === undefined)
+    return isLeftOver ? (snapshot.isReleased ? 1000 : 10_000) : undefined;
   // Nothing has to leave any more: only arrivals are watched for.
   return vms.every(hasGone) && !empty ? 1000 : lookAgainMs(snapshot, vms);
-};
+}

@@ -14,7 +14,7 @@ const maxLength = 255;
  * Returns the reason with which we disable a service: for people, and for ourselves after a
  * restart. At most 255 characters.
  */
-export const markOf = (marker: Marker, why: string, now: Temporal.Instant): string => {
+export function markOf(marker: Marker, why: string, now: Temporal.Instant): string {
   const since = ` (since ${timeText(now)})`;
   // Nova refuses unprintable characters.
   const text = why
@@ -22,10 +22,12 @@ export const markOf = (marker: Marker, why: string, now: Temporal.Instant): stri
     .replaceAll(/\s+/g, ' ')
     .trim();
   return `${marker}${text.slice(0, maxLength - marker.length - since.length)}${since}`;
-};
+}
 
 /** Reports whether we disabled it. */
-export const isMarked = (marker: Marker, reason: string | undefined): boolean => reason?.startsWith(marker.trimEnd()) === true;
+export function isMarked(marker: Marker, reason: string | undefined): boolean {
+  return reason?.startsWith(marker.trimEnd()) === true;
+}
 
 /** Seconds of difference between the clocks of two machines, and Nova's whole seconds. */
 const slackSeconds = 5;
@@ -34,8 +36,11 @@ const slackSeconds = 5;
  * Returns when we disabled it, rather a little early than late; undefined if the reason does not
  * contain the time.
  */
-export const markedSince = (marker: Marker, reason: string | undefined): Temporal.Instant | undefined => {
+export function markedSince(
+  marker: Marker,
+  reason: string | undefined,
+): Temporal.Instant | undefined {
   if (!isMarked(marker, reason)) return undefined;
   const since = readTime(/ \(since (\S+)\)$/.exec(reason ?? '')?.[1]);
   return since && secondsAfter(since, -slackSeconds);
-};
+}

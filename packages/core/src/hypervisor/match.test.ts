@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type HypervisorIdentity, hypervisorKey, type Match, matchHosts, type NodeIdentity } from './match.ts';
+import {
+  type HypervisorIdentity,
+  hypervisorKey,
+  type Match,
+  matchHosts,
+  type NodeIdentity,
+} from './match.ts';
 
 const uuid = '6f70656e-7374-4163-8b00-000000000001';
 const vmPod = 'openstack:///6f70656e-7374-4163-8b00-00000000beef';
@@ -13,19 +19,42 @@ type Case = readonly [
 ];
 
 const cases: readonly Case[] = [
-  ['the same name', ['compute-1', 'worker'], ['compute-1', 'compute-2'], { 'compute-1': 'compute-1' }],
+  [
+    'the same name',
+    ['compute-1', 'worker'],
+    ['compute-1', 'compute-2'],
+    { 'compute-1': 'compute-1' },
+  ],
   ['another case of letters', ['Compute-1'], ['compute-1'], { 'Compute-1': 'compute-1' }],
-  ['the name of the hypervisor', ['c1.example.com'], [{ host: 'c1', hostname: 'c1.example.com' }], { 'c1.example.com': 'c1' }],
+  [
+    'the name of the hypervisor',
+    ['c1.example.com'],
+    [{ host: 'c1', hostname: 'c1.example.com' }],
+    { 'c1.example.com': 'c1' },
+  ],
   ['a node without the domain', ['c1'], ['c1.example.com'], { c1: 'c1.example.com' }],
   ['a host without the domain', ['c1.example.com'], ['c1'], { 'c1.example.com': 'c1' }],
   ['two domains are two machines', ['c1.a.com'], ['c1.b.com'], {}],
-  ['short for two of them', ['c1'], ['c1.a.com', 'c1.b.com'], { c1: 'it may be any of the hypervisors c1.a.com, c1.b.com: say which' }],
-  ['the full name counts before the short one', ['c1.a.com', 'c1'], ['c1.a.com', 'c1'], { 'c1.a.com': 'c1.a.com', c1: 'c1' }],
+  [
+    'short for two of them',
+    ['c1'],
+    ['c1.a.com', 'c1.b.com'],
+    { c1: 'it may be any of the hypervisors c1.a.com, c1.b.com: say which' },
+  ],
+  [
+    'the full name counts before the short one',
+    ['c1.a.com', 'c1'],
+    ['c1.a.com', 'c1'],
+    { 'c1.a.com': 'c1.a.com', c1: 'c1' },
+  ],
   [
     'one host, two nodes',
     ['c1.a.com', 'c1.b.com'],
     ['c1'],
-    { 'c1.a.com': 'hypervisor c1 may be the node c1.b.com as well', 'c1.b.com': 'hypervisor c1 may be the node c1.a.com as well' },
+    {
+      'c1.a.com': 'hypervisor c1 may be the node c1.b.com as well',
+      'c1.b.com': 'hypervisor c1 may be the node c1.a.com as well',
+    },
   ],
   [
     'what a node says itself counts before the name of another',
@@ -33,12 +62,32 @@ const cases: readonly Case[] = [
     ['c1'],
     { a: 'c1', c1: 'hypervisor c1 may be the node a as well' },
   ],
-  ['a weaker claim loses', ['c1', 'c1.a.com'], ['c1'], { c1: 'c1', 'c1.a.com': 'hypervisor c1 may be the node c1 as well' }],
+  [
+    'a weaker claim loses',
+    ['c1', 'c1.a.com'],
+    ['c1'],
+    { c1: 'c1', 'c1.a.com': 'hypervisor c1 may be the node c1 as well' },
+  ],
   ['an annotation', [{ name: 'n1', annotations: { [hypervisorKey]: 'c1' } }], ['c1'], { n1: 'c1' }],
   ['a label', [{ name: 'c2', labels: { [hypervisorKey]: 'c1' } }], ['c1', 'c2'], { c2: 'c1' }],
-  ['one that names nobody', [{ name: 'c1', labels: { [hypervisorKey]: 'c9' } }], ['c1'], { c1: `${hypervisorKey} of the node says c9` }],
-  ['a guest of the cloud is none', [{ name: 'vm-1', providerId: vmPod }], [{ host: 'c1', id: uuid }], {}],
-  ['a node made by another cloud may be one of this', [{ name: 'c1', providerId: vmPod }], [{ host: 'c1', id: uuid }], { c1: 'c1' }],
+  [
+    'one that names nobody',
+    [{ name: 'c1', labels: { [hypervisorKey]: 'c9' } }],
+    ['c1'],
+    { c1: `${hypervisorKey} of the node says c9` },
+  ],
+  [
+    'a guest of the cloud is none',
+    [{ name: 'vm-1', providerId: vmPod }],
+    [{ host: 'c1', id: uuid }],
+    {},
+  ],
+  [
+    'a node made by another cloud may be one of this',
+    [{ name: 'c1', providerId: vmPod }],
+    [{ host: 'c1', id: uuid }],
+    { c1: 'c1' },
+  ],
   [
     'a providerID with the UUID of the hypervisor',
     [{ name: 'n1', providerId: `metal:///${uuid}` }],
@@ -57,7 +106,9 @@ const cases: readonly Case[] = [
   ],
 ];
 
-const textOf = (match: Match): string => ('host' in match ? match.host : match.problem);
+function textOf(match: Match): string {
+  return 'host' in match ? match.host : match.problem;
+}
 
 for (const [what, nodes, hosts, expected] of cases) {
   test(`node and hypervisor: ${what}`, () => {

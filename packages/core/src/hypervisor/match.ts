@@ -25,30 +25,54 @@ export type Match = { readonly host: string } | { readonly problem: string };
 /**
  * Function that returns the nodes that are hypervisors, or may be, by name; all others are none.
  */
-export type Matcher = (nodes: readonly NodeIdentity[], hypervisors: readonly HypervisorIdentity[]) => ReadonlyMap<string, Match>;
+export type Matcher = (
+  nodes: readonly NodeIdentity[],
+  hypervisors: readonly HypervisorIdentity[],
+) => ReadonlyMap<string, Match>;
 
 type Claim = { readonly node: string; readonly rank: number; readonly hosts: readonly string[] };
 
-const shortOf = (name: string): string => name.split('.', 1)[0] ?? name;
+function shortOf(name: string): string {
+  return name.split('.', 1)[0] ?? name;
+}
 
 /**
  * Reports whether one of the two is the other without its domain. Two different domains are two
  * machines.
  */
-const isSameMachine = (one: string, other: string): boolean =>
-  one.includes('.') !== other.includes('.') && shortOf(one) === shortOf(other) && !/^[\d.]+$|:/.test(`${one}${other}`);
+function isSameMachine(one: string, other: string): boolean {
+  return (
+    one.includes('.') !== other.includes('.') &&
+    shortOf(one) === shortOf(other) &&
+    !/^[\d.]+$|:/.test(`${one}${other}`)
+  );
+}
 
-const hostsOf = (hypervisors: readonly HypervisorIdentity[], fits: (name: string) => boolean): readonly string[] => [
-  ...new Set(hypervisors.filter(({ host, hostname = host }) => fits(host) || fits(hostname)).map(({ host }) => host)),
-];
+function hostsOf(
+  hypervisors: readonly HypervisorIdentity[],
+  fits: (name: string) => boolean,
+): readonly string[] {
+  return [
+    ...new Set(
+      hypervisors
+        .filter(({ host, hostname = host }) => fits(host) || fits(hostname))
+        .map(({ host }) => host),
+    ),
+  ];
+}
 
-const lower = (name: string): string => name.toLowerCase();
+function lower(name: string): string {
+  return name.toLowerCase();
+}
 
 /**
  * Returns the claim of a node, by the first of these that exists: its annotation or label, its
  * name, its providerID, its name with or without a domain.
  */
-const claimOf = (node: NodeIdentity, hypervisors: readonly HypervisorIdentity[]): Claim | string | undefined => {
+function claimOf(
+  node: NodeIdentity,
+  hypervisors: readonly HypervisorIdentity[],
+): Claim | string | undefined {
   const named = node.annotations?.[hypervisorKey] ?? node.labels?.[hypervisorKey];
   if (named !== undefined) {
     const hosts = hostsOf(hypervisors, name => name === named);
@@ -59,28 +83,37 @@ const claimOf = (node: NodeIdentity, hypervisors: readonly HypervisorIdentity[])
   const provided = node.providerId?.split('/').at(-1) ?? '';
   const ways = [
     hostsOf(hypervisors, name => lower(name) === lower(node.name)),
-    [...new Set(hypervisors.filter(({ id }) => id !== undefined && id === provided).map(({ host }) => host))],
+    [
+      ...new Set(
+        hypervisors.filter(({ id }) => id !== undefined && id === provided).map(({ host }) => host),
+      ),
+    ],
     hostsOf(hypervisors, name => isSameMachine(lower(name), lower(node.name))),
   ];
   const rank = ways.findIndex(hosts => hosts.length > 0);
   return rank < 0 ? undefined : { node: node.name, rank: rank + 1, hosts: ways[rank] ?? [] };
-};
+}
 
-const severalText = (hosts: readonly string[]): string =>
-  `it may be any of the hypervisors ${[...hosts].sort().slice(0, 5).join(', ')}: say which with the annotation ${hypervisorKey}`;
+function severalText(hosts: readonly string[]): string {
+  return `it may be any of the hypervisors ${[...hosts].sort().slice(0, 5).join(', ')}: say which with the annotation ${hypervisorKey}`;
+}
 
-const settle = (claim: Claim, claims: readonly Claim[]): Match => {
+function settle(claim: Claim, claims: readonly Claim[]): Match {
   const [host, ...others] = claim.hosts;
   if (host === undefined || others.length > 0) return { problem: severalText(claim.hosts) };
-  const rivals = claims.filter(({ node, rank, hosts }) => node !== claim.node && rank <= claim.rank && hosts.includes(host));
+  const rivals = claims.filter(
+    ({ node, rank, hosts }) => node !== claim.node && rank <= claim.rank && hosts.includes(host),
+  );
   if (rivals.length === 0) return { host };
   const names = rivals
     .map(({ node }) => node)
     .sort()
     .slice(0, 5)
     .join(', ');
-  return { problem: `hypervisor ${host} may be the node ${names} as well: say which with the annotation ${hypervisorKey}` };
-};
+  return {
+    problem: `hypervisor ${host} may be the node ${names} as well: say which with the annotation ${hypervisorKey}`,
+  };
+}
 
 /**
  * Finds the hypervisor of each node: by the label or annotation `drydock.dev/hypervisor`; by its

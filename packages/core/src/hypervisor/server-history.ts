@@ -21,8 +21,13 @@ export type ServerHistory = {
  * Returns when this emptying began: according to the mark on the service, otherwise when the
  * desired state arrived.
  */
-export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
-  markedSince(marker, service.disabledReason) ?? desiredSince;
+export function since({
+  marker,
+  service,
+  desiredSince,
+}: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant {
+  return markedSince(marker, service.disabledReason) ?? desiredSince;
+}
 
 const firstPauseSeconds = 10;
 const maxPauseSeconds = 600;
@@ -31,24 +36,36 @@ const maxPauseSeconds = 600;
  * Returns the seconds between an unsuccessful attempt and the next one: 10, 20, 40, … at most 10
  * minutes.
  */
-const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), maxPauseSeconds);
+function pauseSeconds(tries: number): number {
+  return Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), maxPauseSeconds);
+}
 
-const newest = (migrations: readonly ServerMigration[]): ServerMigration | undefined =>
-  migrations.reduce<ServerMigration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+function newest(migrations: readonly ServerMigration[]): ServerMigration | undefined {
+  return migrations.reduce<ServerMigration | undefined>(
+    (best, one) => (best === undefined || one.id > best.id ? one : best),
+    undefined,
+  );
+}
 
 /** Returns the history of the attempts to move one server off the host. */
-export const serverHistoryOf = (snapshot: HostSnapshot, server: string): ServerHistory => {
+export function serverHistoryOf(snapshot: HostSnapshot, server: string): ServerHistory {
   const from = since(snapshot);
-  const own = snapshot.migrations.filter(one => one.server === server && one.source === snapshot.host);
+  const own = snapshot.migrations.filter(
+    one => one.server === server && one.source === snapshot.host,
+  );
   const recent = own.filter(({ created }) => !isBefore(created, from));
   const { anewFrom = from } = snapshot;
   const failed = recent.filter(one => hasFailed(one) && !isBefore(one.created, anewFrom));
   const last = newest(failed);
   const refusal = snapshot.refusals.get(server);
   const tries = failed.length + (refusal?.count ?? 0);
-  const isRefusalLater = refusal !== undefined && (last === undefined || isBefore(last.updated, refusal.at));
+  const isRefusalLater =
+    refusal !== undefined && (last === undefined || isBefore(last.updated, refusal.at));
   const at = isRefusalLater ? refusal.at : last?.updated;
-  const abandoned = last?.status === 'cancelled' ? 'its migration was aborted' : 'its migration failed, and Nova does not say why';
+  const abandoned =
+    last?.status === 'cancelled'
+      ? 'its migration was aborted'
+      : 'its migration failed, and Nova does not say why';
   const told = last === undefined ? undefined : (snapshot.reasons.get(last.id) ?? abandoned);
   return {
     current: newest(own.filter(isUnderWay)),
@@ -57,16 +74,24 @@ export const serverHistoryOf = (snapshot: HostSnapshot, server: string): ServerH
     reason: isRefusalLater ? refusal.message : told,
     next: at && secondsAfter(at, pauseSeconds(tries)),
   };
-};
+}
 
 /**
  * Reports whether it is a cold migration that we requested, so that we have to confirm it as well:
  * it began after we disabled the service, and its user is ours. If Nova does not report users
  * (before 2.80), only requests of this process count.
  */
-export const isOurs = (snapshot: HostSnapshot, migration: ServerMigration): boolean => {
+export function isOurs(snapshot: HostSnapshot, migration: ServerMigration): boolean {
   const { host, user, asked, marker, service } = snapshot;
-  if (!isCold(migration) || migration.source !== host || isBefore(migration.created, since(snapshot))) return false;
+  if (
+    !isCold(migration) ||
+    migration.source !== host ||
+    isBefore(migration.created, since(snapshot))
+  )
+    return false;
   if (migration.user === undefined || user === undefined) return asked.has(migration.server);
-  return migration.user === user && (isMarked(marker, service.disabledReason) || asked.has(migration.server));
-};
+  return (
+    migration.user === user &&
+    (isMarked(marker, service.disabledReason) || asked.has(migration.server))
+  );
+}

@@ -52,23 +52,32 @@ export type ServerMigration = {
 const successes: ReadonlySet<string> = new Set(['completed', 'done', 'confirmed']);
 const failures: ReadonlySet<string> = new Set(['error', 'failed', 'cancelled']);
 
-export const hasSucceeded = ({ status }: ServerMigration): boolean => successes.has(status);
+export function hasSucceeded({ status }: ServerMigration): boolean {
+  return successes.has(status);
+}
 
 /** Reports whether Nova gave it up, or a user aborted it. */
-export const hasFailed = ({ status }: ServerMigration): boolean => failures.has(status);
+export function hasFailed({ status }: ServerMigration): boolean {
+  return failures.has(status);
+}
 
 /** Reports whether it is not over; a cold migration that waits for its confirmation is not. */
-export const isUnderWay = (migration: ServerMigration): boolean =>
-  !hasSucceeded(migration) && !hasFailed(migration) && migration.status !== 'reverted';
+export function isUnderWay(migration: ServerMigration): boolean {
+  return !hasSucceeded(migration) && !hasFailed(migration) && migration.status !== 'reverted';
+}
 
 /**
  * Reports whether Nova has accepted it and does not work on it yet: Nova has a limit of its own for
  * each host.
  */
-export const isQueued = ({ status }: ServerMigration): boolean => status === 'accepted' || status === 'queued';
+export function isQueued({ status }: ServerMigration): boolean {
+  return status === 'accepted' || status === 'queued';
+}
 
 /**
  * Reports whether it copies the disks while the server does not run; it waits for a confirmation at
  * the end.
  */
-export const isCold = ({ type }: ServerMigration): boolean => type === 'migration';
+export function isCold({ type }: ServerMigration): boolean {
+  return type === 'migration';
+}

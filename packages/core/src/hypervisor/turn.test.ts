@@ -7,16 +7,28 @@ import { defaultLimits, type HostSnapshot } from './snapshot.ts';
 import { inFlightMigrations, nextMigrations } from './turn.ts';
 
 const now = at(60);
-const asked = (over: Partial<HostSnapshot>): readonly string[] =>
-  decideHost(makeHost(over), now).calls.flatMap(call => (call.kind.endsWith('migrate') && 'server' in call ? [call.server] : []));
+function asked(over: Partial<HostSnapshot>): readonly string[] {
+  return decideHost(makeHost(over), now).calls.flatMap(call =>
+    call.kind.endsWith('migrate') && 'server' in call ? [call.server] : [],
+  );
+}
 
 const many = ['a', 'b', 'c', 'd', 'e', 'f'].map(id => makeServer(id));
 
 test('as many are asked for as there is room: on the host, in the queue of Nova, and over all hosts', () => {
   const limits = { perHost: 4, total: 32, ahead: 3 };
-  assert.deepEqual(asked({ servers: many, limits }), ['a', 'b', 'c'], 'three may wait in the queue');
-  const running = (count: number) => Array.from({ length: count }, (_, n) => makeMove(n + 1, `x${n}`, 'running'));
-  assert.deepEqual(asked({ servers: many, limits, migrations: running(2) }), ['a', 'b'], 'four off this host');
+  assert.deepEqual(
+    asked({ servers: many, limits }),
+    ['a', 'b', 'c'],
+    'three may wait in the queue',
+  );
+  const running = (count: number) =>
+    Array.from({ length: count }, (_, n) => makeMove(n + 1, `x${n}`, 'running'));
+  assert.deepEqual(
+    asked({ servers: many, limits, migrations: running(2) }),
+    ['a', 'b'],
+    'four off this host',
+  );
   assert.deepEqual(asked({ servers: many, limits, migrations: running(4) }), []);
   const queued = makeMove(9, 'y', 'queued');
   assert.deepEqual(asked({ servers: many, limits, migrations: [queued] }), ['a', 'b']);
@@ -41,7 +53,10 @@ test('under way off this host is what has a record there that is not over, and w
     makeMove(7, 'i', 'running', { source: 'h2' }),
   ];
   // Of the three that are migrating, b has no record yet: it counts as one that waits.
-  assert.deepEqual(inFlightMigrations(makeHost({ servers, migrations }), now), { all: 4, queued: 3 });
+  assert.deepEqual(inFlightMigrations(makeHost({ servers, migrations }), now), {
+    all: 4,
+    queued: 3,
+  });
 });
 
 test('of equal ones the first by id goes first, in whatever order they are told; unknown sizes count as small', () => {
@@ -75,7 +90,9 @@ test('active ones go first, then paused, stopped and all others; the smallest of
   }));
   const snapshot = makeHost({ limits: { perHost: 99, total: 99, ahead: 99 } });
   for (const order of [behaviors, behaviors.toReversed()]) {
-    const names = nextMigrations(snapshot, order, now).map(call => ('server' in call ? call.server : ''));
+    const names = nextMigrations(snapshot, order, now).map(call =>
+      'server' in call ? call.server : '',
+    );
     assert.equal(names.join(''), 'gefdcbha');
   }
 });

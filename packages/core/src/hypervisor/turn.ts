@@ -11,19 +11,27 @@ const ranks: Readonly<Record<string, number>> = { active: 0, paused: 1, stopped:
  * longest on a host that fails; the smallest of each first, so that most are safe soonest and the
  * time of one is known early; then by id, so that the order is the same after a restart.
  */
-const inOrder = (one: ServerPlan, other: ServerPlan): number =>
-  (ranks[one.server.vmState] ?? 3) - (ranks[other.server.vmState] ?? 3) ||
-  (one.server.memoryMiB ?? 0) - (other.server.memoryMiB ?? 0) ||
-  (one.server.id < other.server.id ? -1 : 1);
+function inOrder(one: ServerPlan, other: ServerPlan): number {
+  return (
+    (ranks[one.server.vmState] ?? 3) - (ranks[other.server.vmState] ?? 3) ||
+    (one.server.memoryMiB ?? 0) - (other.server.memoryMiB ?? 0) ||
+    (one.server.id < other.server.id ? -1 : 1)
+  );
+}
 
 /**
  * Returns how many migrations off this host were requested and are not over, and how many of them
  * Nova has not begun. Stuck ones do not count, so that the others go on.
  */
-export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant): { readonly all: number; readonly queued: number } => {
+export function inFlightMigrations(
+  snapshot: HostSnapshot,
+  now: Temporal.Instant,
+): { readonly all: number; readonly queued: number } {
   const { host, servers, elsewhere, migrations } = snapshot;
   const byId = new Map([...elsewhere, ...servers].map(server => [server.id, server] as const));
-  const open = migrations.filter(one => one.source === host && isUnderWay(one) && one.status !== 'finished');
+  const open = migrations.filter(
+    one => one.source === host && isUnderWay(one) && one.status !== 'finished',
+  );
   const recorded = new Set(open.map(({ server }) => server));
   const own = open.filter(one => {
     const server = byId.get(one.server);
@@ -31,20 +39,32 @@ export const inFlightMigrations = (snapshot: HostSnapshot, now: Temporal.Instant
   });
   // Just accepted: Nova's conductor has not created the record yet.
   const fresh = servers.filter(
-    server => server.taskState === 'migrating' && !recorded.has(server.id) && !isStuck(snapshot, server, 'migrating', now),
+    server =>
+      server.taskState === 'migrating' &&
+      !recorded.has(server.id) &&
+      !isStuck(snapshot, server, 'migrating', now),
   ).length;
-  return { all: new Set(own.map(({ server }) => server)).size + fresh, queued: own.filter(isQueued).length + fresh };
-};
+  return {
+    all: new Set(own.map(({ server }) => server)).size + fresh,
+    queued: own.filter(isQueued).length + fresh,
+  };
+}
 
 /**
  * Returns the migrations to request now. How many Nova runs at a time is its own setting, which no
  * client can read; so more are requested as long as fewer than `ahead` wait in its queue: it always
  * has a next one, whatever its setting is.
  */
-export const nextMigrations = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temporal.Instant): readonly HostCall[] => {
+export function nextMigrations(
+  snapshot: HostSnapshot,
+  behaviors: readonly ServerPlan[],
+  now: Temporal.Instant,
+): readonly HostCall[] {
   const { all, queued } = inFlightMigrations(snapshot, now);
   const { perHost, ahead } = snapshot.limits;
   const room = Math.max(Math.min(perHost - all, ahead - queued, snapshot.free), 0);
-  const ready = behaviors.filter(({ call }) => call?.kind === 'live-migrate' || call?.kind === 'cold-migrate').sort(inOrder);
+  const ready = behaviors
+    .filter(({ call }) => call?.kind === 'live-migrate' || call?.kind === 'cold-migrate')
+    .sort(inOrder);
   return ready.slice(0, room).flatMap(({ call }) => call ?? []);
-};
+}

@@ -17,7 +17,12 @@ export type Lease = {
 };
 
 type RawLease = {
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
   readonly spec?: {
     readonly holderIdentity?: string;
     readonly leaseDurationSeconds?: number;
@@ -28,7 +33,7 @@ type RawLease = {
 };
 
 /** Reads the needed fields of a Lease. */
-export const readLease = (raw: unknown): Lease => {
+export function readLease(raw: unknown): Lease {
   const { metadata, spec } = raw as RawLease;
   const acquireTime = readTime(spec?.acquireTime);
   const renewTime = readTime(spec?.renewTime);
@@ -42,7 +47,7 @@ export const readLease = (raw: unknown): Lease => {
     ...(renewTime && { renewTime }),
     ...(spec?.leaseTransitions !== undefined && { transitions: spec.leaseTransitions }),
   };
-};
+}
 
 /** Duration of a node lease, and interval of its renewals, in seconds. */
 export type LeaseTerms = { readonly durationSeconds: number; readonly renewEverySeconds: number };
@@ -57,55 +62,83 @@ export type LeaseDecision =
   | { readonly state: 'foreign'; readonly message: string; readonly until: Temporal.Instant };
 
 /** Returns when the lease ends; undefined if it lacks the fields to be valid at all. */
-const endOf = ({ renewTime, durationSeconds }: Lease): Temporal.Instant | undefined =>
-  renewTime === undefined || durationSeconds === undefined ? undefined : secondsAfter(renewTime, durationSeconds);
+function endOf({ renewTime, durationSeconds }: Lease): Temporal.Instant | undefined {
+  return renewTime === undefined || durationSeconds === undefined
+    ? undefined
+    : secondsAfter(renewTime, durationSeconds);
+}
 
 /**
  * Reports whether a foreign lease is valid: it counts while it runs; one that was renewed in the
  * future is not believed (seed contract, chapter 5).
  */
-const isValid = (lease: Lease, now: Temporal.Instant): boolean => {
+function isValid(lease: Lease, now: Temporal.Instant): boolean {
   const end = endOf(lease);
-  return end !== undefined && !isBefore(end, now) && lease.renewTime !== undefined && !isBefore(now, lease.renewTime);
-};
+  return (
+    end !== undefined &&
+    !isBefore(end, now) &&
+    lease.renewTime !== undefined &&
+    !isBefore(now, lease.renewTime)
+  );
+}
 
 /** Returns the text of the seed operators' lease library. */
-const heldByOther = (lease: Lease): string =>
-  `can't update or invalidate the lease because it is held by different owner: ${lease.holder === undefined || lease.holder === '' ? 'unknown' : lease.holder}`;
+function heldByOther(lease: Lease): string {
+  return `can't update or invalidate the lease because it is held by different owner: ${lease.holder === undefined || lease.holder === '' ? 'unknown' : lease.holder}`;
+}
 
-const ownerReferences = (node: Node): JsonObject[] => [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
+function ownerReferences(node: Node): JsonObject[] {
+  return [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
+}
 
-const creation = ({ namespace, name, holder }: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): JsonObject => ({
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  metadata: { name, namespace, ownerReferences: ownerReferences(node) },
-  spec: {
-    holderIdentity: holder,
-    leaseDurationSeconds: terms.durationSeconds,
-    acquireTime: microTimeText(now),
-    renewTime: microTimeText(now),
-    leaseTransitions: 0,
-  },
-});
+function creation(
+  { namespace, name, holder }: LeaseName,
+  node: Node,
+  now: Temporal.Instant,
+  terms: LeaseTerms,
+): JsonObject {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace, ownerReferences: ownerReferences(node) },
+    spec: {
+      holderIdentity: holder,
+      leaseDurationSeconds: terms.durationSeconds,
+      acquireTime: microTimeText(now),
+      renewTime: microTimeText(now),
+      leaseTransitions: 0,
+    },
+  };
+}
 
 /**
  * Returns the update of a lease. Every write also sets the owner to exactly the node, and the
  * duration to the configured one.
  */
-const update = (lease: Lease, node: Node, terms: LeaseTerms, changed: JsonObject): JsonObject => ({
-  metadata: { resourceVersion: lease.resourceVersion, ownerReferences: ownerReferences(node) },
-  spec: { leaseDurationSeconds: terms.durationSeconds, ...changed },
-});
+function update(lease: Lease, node: Node, terms: LeaseTerms, changed: JsonObject): JsonObject {
+  return {
+    metadata: { resourceVersion: lease.resourceVersion, ownerReferences: ownerReferences(node) },
+    spec: { leaseDurationSeconds: terms.durationSeconds, ...changed },
+  };
+}
 
 /** Returns the fields of a takeover: acquired and renewed now, one transition more. */
-const taken = (lease: Lease, holder: string, now: Temporal.Instant): JsonObject => ({
-  holderIdentity: holder,
-  acquireTime: microTimeText(now),
-  renewTime: microTimeText(now),
-  leaseTransitions: (lease.transitions ?? 0) + 1,
-});
+function taken(lease: Lease, holder: string, now: Temporal.Instant): JsonObject {
+  return {
+    holderIdentity: holder,
+    acquireTime: microTimeText(now),
+    renewTime: microTimeText(now),
+    leaseTransitions: (lease.transitions ?? 0) + 1,
+  };
+}
 
-const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): LeaseDecision => {
+function renewOwn(
+  lease: Lease,
+  name: LeaseName,
+  node: Node,
+  now: Temporal.Instant,
+  terms: LeaseTerms,
+): LeaseDecision {
   const end = endOf(lease);
   if (end === undefined || (isBefore(end, now) && lease.acquireTime === undefined)) {
     return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
@@ -113,45 +146,62 @@ const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Insta
   const renewAt = secondsAfter(end, terms.renewEverySeconds - terms.durationSeconds);
   if (isBefore(now, renewAt)) return { state: 'held', renewAt };
   return { state: 'update', body: update(lease, node, terms, { renewTime: microTimeText(now) }) };
-};
+}
 
 /**
  * Decides about the node lease as the seed operators do (seed contract, chapter 5), with one
  * difference: our own lease that still runs is renewed when it is due, not at every look.
  */
-export const requestLease = (
+export function requestLease(
   lease: Lease | undefined,
   name: LeaseName,
   node: Node,
   now: Temporal.Instant,
   terms: LeaseTerms,
-): LeaseDecision => {
+): LeaseDecision {
   if (lease === undefined) return { state: 'create', body: creation(name, node, now, terms) };
   if (lease.holder === name.holder) return renewOwn(lease, name, node, now, terms);
   const until = endOf(lease);
-  if (until !== undefined && isValid(lease, now)) return { state: 'foreign', message: heldByOther(lease), until };
+  if (until !== undefined && isValid(lease, now))
+    return { state: 'foreign', message: heldByOther(lease), until };
   return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
-};
+}
 
 /**
  * Reports whether the lease is ours to delete. One without a holder belongs to no operator, so it
  * may be deleted as well.
  */
-export const mayRelease = (lease: Lease, holder: string): boolean =>
-  lease.holder === undefined || lease.holder === '' || lease.holder === holder;
+export function mayRelease(lease: Lease, holder: string): boolean {
+  return lease.holder === undefined || lease.holder === '' || lease.holder === holder;
+}
 
 /**
  * Reports whether the lease was released and left behind for the next operator, as the KubeVirt
  * operator does (seed contract, chapter 10.4).
  */
-export const isBlank = ({ durationSeconds, acquireTime, renewTime, transitions }: Lease): boolean =>
-  durationSeconds === undefined && acquireTime === undefined && renewTime === undefined && transitions === undefined;
+export function isBlank({ durationSeconds, acquireTime, renewTime, transitions }: Lease): boolean {
+  return (
+    durationSeconds === undefined &&
+    acquireTime === undefined &&
+    renewTime === undefined &&
+    transitions === undefined
+  );
+}
 
 /** Reports whether the holder has the node according to the lease, expired or not. */
-export const isTaken = (lease: Lease, holder: string): boolean => lease.holder === holder && !isBlank(lease);
+export function isTaken(lease: Lease, holder: string): boolean {
+  return lease.holder === holder && !isBlank(lease);
+}
 
 /** Returns the patch that makes a lease blank. The holder stays, as that operator leaves it. */
-export const blanked = ({ resourceVersion }: Lease): JsonObject => ({
-  metadata: { resourceVersion },
-  spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },
-});
+export function blanked({ resourceVersion }: Lease): JsonObject {
+  return {
+    metadata: { resourceVersion },
+    spec: {
+      leaseDurationSeconds: null,
+      acquireTime: null,
+      renewTime: null,
+      leaseTransitions: null,
+    },
+  };
+}

@@ -23,7 +23,11 @@ export type MachineAdapter = {
    * ignored.
    */
   readonly readMaintenance: (raw: unknown) => MachineRequest | string;
-  readonly maintenanceStatus: (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant) => JsonObject;
+  readonly maintenanceStatus: (
+    verdict: MachineDecision,
+    snapshot: MachineSnapshot,
+    now: Temporal.Instant,
+  ) => JsonObject;
   /**
    * Function that returns a new MachineMaintenance. `source`: source whose settings decide the
    * response to its events; defaults if left out.

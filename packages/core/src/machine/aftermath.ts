@@ -27,14 +27,22 @@ const aftermaths: Readonly<Record<EventKind, 'passed' | 'taken'>> = {
 };
 
 /** Reports whether the machine is gone, or stopped, once an event of this kind has happened. */
-export const takesMachine = ({ kind }: Pick<MachineEvent, 'kind'>): boolean => aftermaths[kind] === 'taken';
+export function takesMachine({ kind }: Pick<MachineEvent, 'kind'>): boolean {
+  return aftermaths[kind] === 'taken';
+}
 
 /**
  * Reports whether the event has been handled. Statuses of older versions contain the id of the
  * first occurrence alone.
  */
-export const isHandled = ({ handled }: Pick<MachineHistory, 'handled'>, event: MachineEvent): boolean =>
-  handled.has(occurrenceOf(event)) || (event.occurrence === undefined && handled.has(event.id));
+export function isHandled(
+  { handled }: Pick<MachineHistory, 'handled'>,
+  event: MachineEvent,
+): boolean {
+  return (
+    handled.has(occurrenceOf(event)) || (event.occurrence === undefined && handled.has(event.id))
+  );
+}
 
 /**
  * Seconds until the absence of a node is noticed: clouds report a reboot or a stop as completed
@@ -46,21 +54,29 @@ const settleSeconds = 60;
  * Returns the events by which the cloud reports to have taken the machine, and that were not
  * handled in an earlier life of the request.
  */
-export const takenBy = ({ request }: MachineSnapshot): readonly MachineEvent[] =>
-  request.events.filter(event => event.state === 'Completed' && takesMachine(event) && !isHandled(request.history, event));
+export function takenBy({ request }: MachineSnapshot): readonly MachineEvent[] {
+  return request.events.filter(
+    event =>
+      event.state === 'Completed' && takesMachine(event) && !isHandled(request.history, event),
+  );
+}
 
 /** Returns when a node that is Ready counts as having survived the end of its events. */
-export const sparedAt = ({ request }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant =>
-  secondsAfter(request.history.eventsOverAt ?? now, settleSeconds);
+export function sparedAt({ request }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant {
+  return secondsAfter(request.history.eventsOverAt ?? now, settleSeconds);
+}
 
 /**
  * Returns the fate of a machine all of whose events are over: taken, if its node is not Ready (any
  * more); settling, as long as that may still change; spared after that: the machine was started
  * again, or never taken. Undefined if none of the events takes a machine.
  */
-export const fateOf = (snapshot: MachineSnapshot, now: Temporal.Instant): 'taken' | 'settling' | 'spared' | undefined => {
+export function fateOf(
+  snapshot: MachineSnapshot,
+  now: Temporal.Instant,
+): 'taken' | 'settling' | 'spared' | undefined {
   const { node } = snapshot;
   if (takenBy(snapshot).length === 0) return undefined;
   if (node === undefined || !isReady(node)) return 'taken';
   return isBefore(now, sparedAt(snapshot, now)) ? 'settling' : 'spared';
-};
+}

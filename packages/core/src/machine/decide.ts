@@ -46,10 +46,10 @@ const steps: readonly MachineStep[] = [
  * Everything that it depends on is stored in the API, most of it on the objects that it changes, so
  * a process that is killed between any two writes continues after its restart where it was.
  */
-export const decideMachine = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision => {
+export function decideMachine(snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision {
   for (const step of steps) {
     const verdict = step(snapshot, now);
     if (verdict !== undefined) return verdict;
   }
   throw new Error('the last step of a machine maintenance always has a verdict');
-};
+}

@@ -87,15 +87,23 @@ export type SourceObservation = {
 };
 
 /** Reports whether the event is scheduled or active. */
-export const isPending = ({ state }: Pick<MachineEvent, 'state'>): boolean => state === 'Scheduled' || state === 'Active';
+export function isPending({ state }: Pick<MachineEvent, 'state'>): boolean {
+  return state === 'Scheduled' || state === 'Active';
+}
 
 /**
  * Returns the id of one occurrence of an event: the same while it is announced, moved or begun,
  * another one if it is announced again after its end.
  */
-export const occurrenceOf = ({ provider, id, occurrence = 1 }: Pick<MachineEvent, 'provider' | 'id' | 'occurrence'>): string =>
-  occurrence === 1 ? `${provider} ${id}` : `${provider} ${id} ${occurrence}`;
+export function occurrenceOf({
+  provider,
+  id,
+  occurrence = 1,
+}: Pick<MachineEvent, 'provider' | 'id' | 'occurrence'>): string {
+  return occurrence === 1 ? `${provider} ${id}` : `${provider} ${id} ${occurrence}`;
+}
 
 /** Returns the earliest deadline of pending events. */
-export const deadlineOf = (events: readonly MachineEvent[]): Temporal.Instant | undefined =>
-  earliest(events.filter(isPending).map(({ deadline }) => deadline));
+export function deadlineOf(events: readonly MachineEvent[]): Temporal.Instant | undefined {
+  return earliest(events.filter(isPending).map(({ deadline }) => deadline));
+}

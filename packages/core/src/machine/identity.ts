@@ -12,7 +12,10 @@ import { isSameProviderId } from './provider-id.ts';
 export type ProvidedNode = { readonly name: string; readonly providerId?: string };
 
 /** A Machine, as far as its identity is concerned. */
-export type MachineIdentity = Pick<Machine, 'namespace' | 'name' | 'providerId' | 'nodeName' | 'addresses'>;
+export type MachineIdentity = Pick<
+  Machine,
+  'namespace' | 'name' | 'providerId' | 'nodeName' | 'addresses'
+>;
 
 /** The identified object, or why there is none. */
 export type Identified<T> =
@@ -23,22 +26,26 @@ export type Identified<T> =
       readonly isNear?: true;
     };
 
-const machineText = ({ namespace, name }: MachineIdentity): string => `Machine ${namespace}/${name}`;
+function machineText({ namespace, name }: MachineIdentity): string {
+  return `Machine ${namespace}/${name}`;
+}
 
 /**
  * Returns why the Node is not this Machine; undefined if it is: the same providerID, and no other
  * node that the Machine names as its own.
  */
-export const identityLack = (node: ProvidedNode, machine: MachineIdentity): string | undefined => {
+export function identityLack(node: ProvidedNode, machine: MachineIdentity): string | undefined {
   const what = machineText(machine);
-  if (node.providerId === undefined) return `node ${node.name} has no spec.providerID, which would prove that it is ${what}`;
-  if (machine.providerId === undefined) return `${what} has no spec.providerID, which would prove that it is node ${node.name}`;
+  if (node.providerId === undefined)
+    return `node ${node.name} has no spec.providerID, which would prove that it is ${what}`;
+  if (machine.providerId === undefined)
+    return `${what} has no spec.providerID, which would prove that it is node ${node.name}`;
   if (!isSameProviderId(node.providerId, machine.providerId))
     return `${what} has providerID ${machine.providerId}, and node ${node.name} has ${node.providerId}`;
   if (machine.nodeName !== undefined && machine.nodeName !== node.name)
     return `${what} has the providerID of node ${node.name}, and names node ${machine.nodeName} in its status`;
   return undefined;
-};
+}
 
 type IdentityQuery<T> = {
   /** Words for the message to people: "several Machines have the providerID of node n1". */
@@ -53,7 +60,10 @@ type IdentityQuery<T> = {
 };
 
 /** Returns the only candidate without a lack. */
-const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: IdentityQuery<T>): Identified<T> => {
+function onlyOne<T>(
+  among: Iterable<T>,
+  { words, lackOf, isNear, nameOf }: IdentityQuery<T>,
+): Identified<T> {
   const all = [...among];
   const [found, ...others] = all.filter(one => lackOf(one) === undefined);
   if (found !== undefined && others.length === 0) return { found };
@@ -64,35 +74,57 @@ const onlyOne = <T>(among: Iterable<T>, { words, lackOf, isNear, nameOf }: Ident
     };
   const near = all.find(isNear);
   const lack = near && lackOf(near);
-  return lack === undefined ? { lack: `no ${words.none} the providerID of ${words.of}` } : { lack, isNear: true };
-};
+  return lack === undefined
+    ? { lack: `no ${words.none} the providerID of ${words.of}` }
+    : { lack, isNear: true };
+}
 
 /** Returns the Machine of a Node among these: exactly one has its identity. */
-export const machineOfNode = <M extends MachineIdentity>(node: ProvidedNode, machines: Iterable<M>): Identified<M> =>
-  onlyOne(machines, {
+export function machineOfNode<M extends MachineIdentity>(
+  node: ProvidedNode,
+  machines: Iterable<M>,
+): Identified<M> {
+  return onlyOne(machines, {
     words: { of: `node ${node.name}`, several: 'Machines have', none: 'Machine has' },
     lackOf: machine => identityLack(node, machine),
-    isNear: ({ nodeName, providerId }) => nodeName === node.name || isSameProviderId(node.providerId, providerId),
+    isNear: ({ nodeName, providerId }) =>
+      nodeName === node.name || isSameProviderId(node.providerId, providerId),
     nameOf: machineText,
   });
+}
 
 /**
  * Returns the names of nodes that a Machine may be, regardless of their providerIDs: many clouds
  * name nodes after their machines, or after an address.
  */
-export const likelyNames = ({ name, nodeName, addresses = [] }: MachineIdentity): readonly string[] => [
-  ...new Set([...(nodeName === undefined ? [] : [nodeName]), name, ...addresses]),
-];
+export function likelyNames({
+  name,
+  nodeName,
+  addresses = [],
+}: MachineIdentity): readonly string[] {
+  return [...new Set([...(nodeName === undefined ? [] : [nodeName]), name, ...addresses])];
+}
 
 /** Reports whether nothing proves that the node is the Machine, and nothing that it is not. */
-const isUndecided = (node: ProvidedNode, machine: MachineIdentity): boolean =>
-  (node.providerId === undefined || machine.providerId === undefined) && likelyNames(machine).includes(node.name);
+function isUndecided(node: ProvidedNode, machine: MachineIdentity): boolean {
+  return (
+    (node.providerId === undefined || machine.providerId === undefined) &&
+    likelyNames(machine).includes(node.name)
+  );
+}
 
 /** Returns the Node of a Machine among these: exactly one has its identity. */
-export const nodeOfMachine = <N extends ProvidedNode>(machine: MachineIdentity, nodes: Iterable<N>): Identified<N> =>
-  onlyOne(nodes, {
+export function nodeOfMachine<N extends ProvidedNode>(
+  machine: MachineIdentity,
+  nodes: Iterable<N>,
+): Identified<N> {
+  return onlyOne(nodes, {
     words: { of: machineText(machine), several: 'nodes have', none: 'node has' },
     lackOf: node => identityLack(node, machine),
-    isNear: node => node.name === machine.nodeName || isSameProviderId(node.providerId, machine.providerId) || isUndecided(node, machine),
+    isNear: node =>
+      node.name === machine.nodeName ||
+      isSameProviderId(node.providerId, machine.providerId) ||
+      isUndecided(node, machine),
     nameOf: ({ name }) => name,
   });
+}

@@ -12,7 +12,14 @@ export {
   type TroubleReason,
   troubleReasons,
 } from './event.ts';
-export { type Identified, likelyNames, type MachineIdentity, machineOfNode, nodeOfMachine, type ProvidedNode } from './identity.ts';
+export {
+  type Identified,
+  likelyNames,
+  type MachineIdentity,
+  machineOfNode,
+  nodeOfMachine,
+  type ProvidedNode,
+} from './identity.ts';
 export {
   collectionOf,
   hookName,
@@ -25,7 +32,15 @@ export {
   readMachineSet,
 } from './machine.ts';
 export { type KnownCluster, pauseOf } from './pause.ts';
-export { identityGroup, instanceIn, instanceOf, isAgentsOwn, isCalled, isEc2Instance, isSameProviderId } from './provider-id.ts';
+export {
+  identityGroup,
+  instanceIn,
+  instanceOf,
+  isAgentsOwn,
+  isCalled,
+  isEc2Instance,
+  isSameProviderId,
+} from './provider-id.ts';
 export {
   defaultStrategy,
   isOver,
@@ -38,7 +53,14 @@ export {
   nodeNameOf,
   strategies,
 } from './request.ts';
-export type { ConcurrentMaintenance, MachineDecision, MachineLimits, MachineSnapshot, ReplacementSet, UnreadyMachine } from './snapshot.ts';
+export type {
+  ConcurrentMaintenance,
+  MachineDecision,
+  MachineLimits,
+  MachineSnapshot,
+  ReplacementSet,
+  UnreadyMachine,
+} from './snapshot.ts';
 export {
   drainedForAnnotation,
   type EventResponse,

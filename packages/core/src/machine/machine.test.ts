@@ -15,11 +15,22 @@ import {
 
 const metadata = { name: 'm 1', namespace: 'machines', uid: 'u', resourceVersion: '7' };
 const kinds = {
-  openshift: { api: 'openshift', apiVersion: 'machine.openshift.io/v1beta1', kind: 'Machine', plural: 'machines' },
-  capi: { api: 'capi', apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', plural: 'machines' },
+  openshift: {
+    api: 'openshift',
+    apiVersion: 'machine.openshift.io/v1beta1',
+    kind: 'Machine',
+    plural: 'machines',
+  },
+  capi: {
+    api: 'capi',
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    plural: 'machines',
+  },
 } as const satisfies Record<string, MachineKind>;
-const read = (api: keyof typeof kinds, more: object = {}, meta: object = {}) =>
-  readMachine({ metadata: { ...metadata, ...meta }, ...more }, kinds[api]);
+function read(api: keyof typeof kinds, more: object = {}, meta: object = {}) {
+  return readMachine({ metadata: { ...metadata, ...meta }, ...more }, kinds[api]);
+}
 
 describe('a Machine', () => {
   test('that says nothing', () => {
@@ -46,20 +57,27 @@ describe('a Machine', () => {
   });
 
   test('keeps what it says; empty words are none', () => {
-    const more = { spec: { providerID: 'aws:///a/i-1', failureDomain: 'a' }, status: { phase: 'Running', nodeRef: { name: 'n1' } } };
-    assert.partialDeepStrictEqual(read('capi', more, { deletionTimestamp: '2026-11-21T08:00:00Z' }), {
-      providerId: 'aws:///a/i-1',
-      zone: 'a',
-      phase: 'Running',
-      nodeName: 'n1',
-      deleting: true,
-    });
+    const more = {
+      spec: { providerID: 'aws:///a/i-1', failureDomain: 'a' },
+      status: { phase: 'Running', nodeRef: { name: 'n1' } },
+    };
+    assert.partialDeepStrictEqual(
+      read('capi', more, { deletionTimestamp: '2026-11-21T08:00:00Z' }),
+      {
+        providerId: 'aws:///a/i-1',
+        zone: 'a',
+        phase: 'Running',
+        nodeName: 'n1',
+        deleting: true,
+      },
+    );
     const empty = read(
       'capi',
       { spec: { providerID: '', failureDomain: '' }, status: { phase: '', nodeRef: { name: 5 } } },
       { labels: { 'machine.openshift.io/zone': '' } },
     );
-    for (const key of ['providerId', 'zone', 'phase', 'nodeName', 'said', 'deleteMark', 'owner']) assert.equal(key in empty, false, key);
+    for (const key of ['providerId', 'zone', 'phase', 'nodeName', 'said', 'deleteMark', 'owner'])
+      assert.equal(key in empty, false, key);
   });
 
   test('has its zone from the spec, else from the label', () => {
@@ -84,13 +102,19 @@ describe('a Machine', () => {
   });
 
   test('is of the control plane by the label of its API', () => {
-    const [capi, openshift] = [{ 'cluster.x-k8s.io/control-plane': '' }, { 'machine.openshift.io/cluster-api-machine-role': 'master' }];
+    const [capi, openshift] = [
+      { 'cluster.x-k8s.io/control-plane': '' },
+      { 'machine.openshift.io/cluster-api-machine-role': 'master' },
+    ];
     const is = (api: keyof typeof kinds, labels: object) => read(api, {}, { labels }).controlPlane;
     assert.deepEqual(
       [is('capi', capi), is('capi', openshift), is('openshift', openshift), is('openshift', capi)],
       [true, false, true, false],
     );
-    assert.equal(is('openshift', { 'machine.openshift.io/cluster-api-machine-role': 'worker' }), false);
+    assert.equal(
+      is('openshift', { 'machine.openshift.io/cluster-api-machine-role': 'worker' }),
+      false,
+    );
   });
 
   test('has hooks in the annotations of Cluster API, in the spec of OpenShift', () => {
@@ -98,20 +122,39 @@ describe('a Machine', () => {
       { name: hookName, owner: hookOwner },
       { name: 'other', owner: '' },
     ];
-    const annotations = { [`${preDrainPrefix}${hookName}`]: hookOwner, [`${preDrainPrefix}other`]: '', 'x/y': 'z' };
-    const spec = { lifecycleHooks: { preDrain: [...hooks.slice(0, 1), { name: 'other' }, { owner: 'nameless' }, 'nonsense'] } };
+    const annotations = {
+      [`${preDrainPrefix}${hookName}`]: hookOwner,
+      [`${preDrainPrefix}other`]: '',
+      'x/y': 'z',
+    };
+    const spec = {
+      lifecycleHooks: {
+        preDrain: [...hooks.slice(0, 1), { name: 'other' }, { owner: 'nameless' }, 'nonsense'],
+      },
+    };
     assert.deepEqual(read('capi', { spec }, { annotations }).preDrainHooks, hooks);
     assert.deepEqual(read('openshift', { spec }, { annotations }).preDrainHooks, hooks);
-    assert.deepEqual(read('openshift', { spec: { lifecycleHooks: { preDrain: 'x' } } }).preDrainHooks, []);
     assert.deepEqual(
-      [read('capi', { spec }), read('openshift', {}, { annotations })].flatMap(({ preDrainHooks }) => preDrainHooks),
+      read('openshift', { spec: { lifecycleHooks: { preDrain: 'x' } } }).preDrainHooks,
+      [],
+    );
+    assert.deepEqual(
+      [read('capi', { spec }), read('openshift', {}, { annotations })].flatMap(
+        ({ preDrainHooks }) => preDrainHooks,
+      ),
       [],
     );
   });
 
   test('has the mark of its own API', () => {
-    assert.equal(read('capi', {}, { annotations: { [deleteMarks.capi]: 'yes' } }).deleteMark, 'yes');
-    assert.equal(read('capi', {}, { annotations: { [deleteMarks.openshift]: 'yes' } }).deleteMark, undefined);
+    assert.equal(
+      read('capi', {}, { annotations: { [deleteMarks.capi]: 'yes' } }).deleteMark,
+      'yes',
+    );
+    assert.equal(
+      read('capi', {}, { annotations: { [deleteMarks.openshift]: 'yes' } }).deleteMark,
+      undefined,
+    );
   });
 
   test('is available when its API says so', () => {
@@ -124,7 +167,10 @@ describe('a Machine', () => {
           ],
         },
       }).available;
-    assert.deepEqual([is('Available', 'True'), is('Available', 'False'), is('Other', 'True')], [true, false, false]);
+    assert.deepEqual(
+      [is('Available', 'True'), is('Available', 'False'), is('Other', 'True')],
+      [true, false, false],
+    );
   });
 
   test('says what keeps its deletion', () => {
@@ -161,7 +207,10 @@ describe('what makes machines', () => {
     assert.equal(set('MachineSet', { replicas: 'x' }).replicas, 1);
     assert.equal(set('MachineSet').key, 'capi/MachineSet/machines/m 1');
     assert.equal(set('MachineSet', {}, { namespace: undefined }).key, 'capi/MachineSet//m 1');
-    assert.deepEqual([set('MachineSet').deleting, set('MachineSet', {}, { deletionTimestamp: 'x' }).deleting], [false, true]);
+    assert.deepEqual(
+      [set('MachineSet').deleting, set('MachineSet', {}, { deletionTimestamp: 'x' }).deleting],
+      [false, true],
+    );
   });
 
   test('replaces machines of a control plane where it is made for that, and at work', () => {
@@ -172,9 +221,19 @@ describe('what makes machines', () => {
   });
 
   test('is owned by a topology where its label says so; has records of the machines too many', () => {
-    assert.equal(set('MachineDeployment', {}, { labels: { 'topology.cluster.x-k8s.io/owned': '' } }).topologyOwned, true);
+    assert.equal(
+      set('MachineDeployment', {}, { labels: { 'topology.cluster.x-k8s.io/owned': '' } })
+        .topologyOwned,
+      true,
+    );
     assert.equal(set('MachineDeployment').topologyOwned, false);
-    assert.deepEqual([...set('MachineSet', {}, { annotations: { [`${surgePrefix}u1`]: 'ns/mm', 'x/y': 'z' } }).surges], [['u1', 'ns/mm']]);
+    assert.deepEqual(
+      [
+        ...set('MachineSet', {}, { annotations: { [`${surgePrefix}u1`]: 'ns/mm', 'x/y': 'z' } })
+          .surges,
+      ],
+      [['u1', 'ns/mm']],
+    );
     assert.equal(set('MachineSet').surges.size, 0);
   });
 });

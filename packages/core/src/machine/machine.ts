@@ -119,12 +119,20 @@ type Raw = {
 export type MachineKind = {
   readonly api: MachineApi;
   readonly apiVersion: string;
-  readonly kind: 'Machine' | 'MachineSet' | 'MachineDeployment' | 'KubeadmControlPlane' | 'ControlPlaneMachineSet' | 'Cluster';
+  readonly kind:
+    | 'Machine'
+    | 'MachineSet'
+    | 'MachineDeployment'
+    | 'KubeadmControlPlane'
+    | 'ControlPlaneMachineSet'
+    | 'Cluster';
   readonly plural: string;
 };
 
 /** Returns the collection path for the whole cluster. */
-export const collectionOf = ({ apiVersion, plural }: MachineKind): string => `/apis/${apiVersion}/${plural}`;
+export function collectionOf({ apiVersion, plural }: MachineKind): string {
+  return `/apis/${apiVersion}/${plural}`;
+}
 
 /** Annotation that any object of Cluster API may have, and that counts with any value. */
 const pausedAnnotation = 'cluster.x-k8s.io/paused';
@@ -142,10 +150,18 @@ const pausable: readonly MachineKind['kind'][] = ['Cluster', 'MachineDeployment'
  * pause, nor is `machine.openshift.io/exclude-node-draining`: they are about health checks and
  * about a drain that is not Drydock's.
  */
-const pausedByOf = ({ metadata, spec, status }: Raw, { api, kind }: MachineKind, owner: Owner | undefined): string | undefined => {
+function pausedByOf(
+  { metadata, spec, status }: Raw,
+  { api, kind }: MachineKind,
+  owner: Owner | undefined,
+): string | undefined {
   const { annotations = {} } = metadata;
   if (annotations[pausedAnnotation] !== undefined) return `annotation ${pausedAnnotation}`;
-  if (kind === 'MachineSet' && owner?.kind !== 'MachineDeployment' && annotations[makesNoneAnnotation] !== undefined)
+  if (
+    kind === 'MachineSet' &&
+    owner?.kind !== 'MachineDeployment' &&
+    annotations[makesNoneAnnotation] !== undefined
+  )
     return `annotation ${makesNoneAnnotation}`;
   if (api === 'capi' && pausable.includes(kind) && spec?.['paused'] === true) return 'spec.paused';
   // A copy, or an object that is being migrated: its controllers leave it to those of the other
@@ -154,11 +170,18 @@ const pausedByOf = ({ metadata, spec, status }: Raw, { api, kind }: MachineKind,
   return api === 'openshift' && (authority === 'ClusterAPI' || authority === 'Migrating')
     ? `status.authoritativeAPI ${authority}`
     : undefined;
-};
+}
 
-const commonOf = (raw: Raw, machineKind: MachineKind, key: string): Common => {
+function commonOf(raw: Raw, machineKind: MachineKind, key: string): Common {
   const { api, apiVersion, kind, plural } = machineKind;
-  const { name, namespace = '', uid, resourceVersion, labels = {}, ownerReferences = [] } = raw.metadata;
+  const {
+    name,
+    namespace = '',
+    uid,
+    resourceVersion,
+    labels = {},
+    ownerReferences = [],
+  } = raw.metadata;
   const owner = ownerReferences.find(({ controller }) => controller === true);
   const pausedBy = pausedByOf(raw, machineKind, owner);
   return {
@@ -175,12 +198,16 @@ const commonOf = (raw: Raw, machineKind: MachineKind, key: string): Common => {
     ...(owner && { owner: { kind: owner.kind, name: owner.name, uid: owner.uid } }),
     ...(pausedBy !== undefined && { pausedBy }),
   };
-};
+}
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
 
-const hooksOf = ({ spec, metadata }: Raw, api: MachineApi): Machine['preDrainHooks'] => {
+function hooksOf({ spec, metadata }: Raw, api: MachineApi): Machine['preDrainHooks'] {
   if (api === 'capi') {
     return Object.entries(metadata.annotations ?? {})
       .filter(([key]) => key.startsWith(preDrainPrefix))
@@ -191,41 +218,44 @@ const hooksOf = ({ spec, metadata }: Raw, api: MachineApi): Machine['preDrainHoo
     const { name, owner } = objectOf(hook);
     return typeof name === 'string' ? [{ name, owner: textOf(owner) ?? '' }] : [];
   });
-};
+}
 
-const isControlPlane = ({ metadata: { labels = {} } }: Raw, api: MachineApi): boolean =>
-  api === 'capi'
+function isControlPlane({ metadata: { labels = {} } }: Raw, api: MachineApi): boolean {
+  return api === 'capi'
     ? labels['cluster.x-k8s.io/control-plane'] !== undefined
     : labels['machine.openshift.io/cluster-api-machine-role'] === 'master';
+}
 
-const conditionsOf = ({ status }: Raw): readonly JsonObject[] => {
+function conditionsOf({ status }: Raw): readonly JsonObject[] {
   const { conditions } = status ?? {};
   return Array.isArray(conditions) ? conditions.map(objectOf) : [];
-};
+}
 
 /**
  * Returns what blocks a deletion: Cluster API has it in a condition, OpenShift in its conditions
  * about hooks and the drain.
  */
-const saidOf = (raw: Raw): string | undefined => {
+function saidOf(raw: Raw): string | undefined {
   const about = conditionsOf(raw).find(({ type, status: value, reason }) => {
     if (type === 'Deleting') return value === 'True' && reason !== 'NotDeleting';
     return (type === 'Drainable' || type === 'Terminable') && value === 'False';
   });
   return textOf(about?.['message']) ?? textOf(raw.status?.['errorMessage']);
-};
+}
 
 /** Maximum number of addresses that are read: a machine has a few, and thousands would be abuse. */
 const maxAddresses = 32;
 
-const addressesOf = ({ status }: Raw): readonly string[] => {
+function addressesOf({ status }: Raw): readonly string[] {
   const { addresses } = status ?? {};
-  const texts = (Array.isArray(addresses) ? addresses.slice(0, maxAddresses) : []).map(one => textOf(objectOf(one)['address']));
+  const texts = (Array.isArray(addresses) ? addresses.slice(0, maxAddresses) : []).map(one =>
+    textOf(objectOf(one)['address']),
+  );
   return texts.filter(text => text !== undefined);
-};
+}
 
 /** Reads the needed fields of a Machine. */
-export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
+export function readMachine(raw: unknown, kind: MachineKind): Machine {
   const { metadata, spec, status } = raw as Raw;
   const { api } = kind;
   const found = commonOf(raw as Raw, kind, `${api}/${metadata.namespace ?? ''}/${metadata.name}`);
@@ -236,14 +266,19 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
   const deleteMark = metadata.annotations?.[deleteMarks[api]];
   const said = saidOf(raw as Raw);
   const addresses = addressesOf(raw as Raw);
-  const clusterName = api === 'capi' ? (textOf(spec?.['clusterName']) ?? textOf(found.labels['cluster.x-k8s.io/cluster-name'])) : undefined;
+  const clusterName =
+    api === 'capi'
+      ? (textOf(spec?.['clusterName']) ?? textOf(found.labels['cluster.x-k8s.io/cluster-name']))
+      : undefined;
   return {
     ...found,
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     deleting: metadata.deletionTimestamp !== undefined,
     controlPlane: isControlPlane(raw as Raw, api),
     preDrainHooks: hooksOf(raw as Raw, api),
-    available: conditionsOf(raw as Raw).some(({ type, status: value }) => type === 'Available' && value === 'True'),
+    available: conditionsOf(raw as Raw).some(
+      ({ type, status: value }) => type === 'Available' && value === 'True',
+    ),
     ...(phase !== undefined && { phase }),
     ...(providerId !== undefined && { providerId }),
     ...(nodeName !== undefined && { nodeName }),
@@ -253,28 +288,35 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
     ...(said !== undefined && { said }),
     ...(clusterName !== undefined && { clusterName }),
   };
-};
+}
 
 /** Reads the needed fields of a Cluster of Cluster API. */
-export const readMachineCluster = (raw: unknown, kind: MachineKind): MachineCluster => {
+export function readMachineCluster(raw: unknown, kind: MachineKind): MachineCluster {
   const { namespace = '', name } = (raw as Raw).metadata;
   return commonOf(raw as Raw, kind, `${namespace}/${name}`);
-};
+}
 
 /** Reads the needed fields of a set that creates machines. */
-export const readMachineSet = (raw: unknown, kind: MachineKind): MachineSet => {
+export function readMachineSet(raw: unknown, kind: MachineKind): MachineSet {
   const { metadata, spec } = raw as Raw;
   const { api } = kind;
   const replicas = spec?.['replicas'];
-  const records = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith(surgePrefix));
-  const controlPlane = kind.kind === 'KubeadmControlPlane' || kind.kind === 'ControlPlaneMachineSet';
+  const records = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    key.startsWith(surgePrefix),
+  );
+  const controlPlane =
+    kind.kind === 'KubeadmControlPlane' || kind.kind === 'ControlPlaneMachineSet';
   const dormant = kind.kind === 'ControlPlaneMachineSet' && spec?.['state'] !== 'Active';
   return {
-    ...commonOf(raw as Raw, kind, `${api}/${kind.kind}/${metadata.namespace ?? ''}/${metadata.name}`),
+    ...commonOf(
+      raw as Raw,
+      kind,
+      `${api}/${kind.kind}/${metadata.namespace ?? ''}/${metadata.name}`,
+    ),
     replicas: typeof replicas === 'number' ? replicas : 1,
     deleting: metadata.deletionTimestamp !== undefined,
     controlPlane: controlPlane && !dormant,
     topologyOwned: metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined,
     surges: new Map(records.map(([key, value]) => [key.slice(surgePrefix.length), value])),
   };
-};
+}

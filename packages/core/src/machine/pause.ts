@@ -6,7 +6,10 @@ import type { Machine, MachineCluster, MachineSet } from './machine.ts';
  */
 
 /** Reason why nothing is to be done to a machine, for people. */
-export type MachinePause = { readonly reason: 'MachinePaused' | 'PauseUnknown'; readonly message: string };
+export type MachinePause = {
+  readonly reason: 'MachinePaused' | 'PauseUnknown';
+  readonly message: string;
+};
 
 /**
  * State of the Cluster of a Machine: `withheld` if Drydock may not read it, `missing` if there is
@@ -14,15 +17,22 @@ export type MachinePause = { readonly reason: 'MachinePaused' | 'PauseUnknown'; 
  */
 export type KnownCluster = MachineCluster | 'withheld' | 'missing';
 
-const paused = (what: string, { namespace, name, pausedBy }: Pick<Machine, 'namespace' | 'name' | 'pausedBy'>): MachinePause | undefined =>
-  pausedBy === undefined
+function paused(
+  what: string,
+  { namespace, name, pausedBy }: Pick<Machine, 'namespace' | 'name' | 'pausedBy'>,
+): MachinePause | undefined {
+  return pausedBy === undefined
     ? undefined
     : {
         reason: 'MachinePaused',
         message: `${what} ${namespace}/${name} is paused (${pausedBy}): nothing is done to the machine until it is not any more`,
       };
+}
 
-const ofCluster = ({ namespace, clusterName }: Machine, cluster: KnownCluster | undefined): MachinePause | undefined => {
+function ofCluster(
+  { namespace, clusterName }: Machine,
+  cluster: KnownCluster | undefined,
+): MachinePause | undefined {
   if (cluster === undefined) return undefined;
   if (typeof cluster === 'object') return paused('Cluster', cluster);
   const why =
@@ -33,11 +43,20 @@ const ofCluster = ({ namespace, clusterName }: Machine, cluster: KnownCluster | 
     reason: 'PauseUnknown',
     message: `Whether Cluster ${namespace}/${clusterName} is paused is not known (${why}): nothing is done to the machine`,
   };
-};
+}
 
 /**
  * Returns the pause of a machine: its own, of a set above it, or of its Cluster. Undefined if there
  * is none.
  */
-export const pauseOf = (machine: Machine, sets: readonly MachineSet[], cluster: KnownCluster | undefined): MachinePause | undefined =>
-  paused('Machine', machine) ?? sets.map(set => paused(set.kind, set)).find(found => found !== undefined) ?? ofCluster(machine, cluster);
+export function pauseOf(
+  machine: Machine,
+  sets: readonly MachineSet[],
+  cluster: KnownCluster | undefined,
+): MachinePause | undefined {
+  return (
+    paused('Machine', machine) ??
+    sets.map(set => paused(set.kind, set)).find(found => found !== undefined) ??
+    ofCluster(machine, cluster)
+  );
+}

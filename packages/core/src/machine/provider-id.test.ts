@@ -2,24 +2,52 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { providerForms } from '../testing/provider-ids.ts';
-import { identityGroup, instanceIn, instanceOf, isAgentsOwn, isCalled, isEc2Instance, isSameProviderId } from './provider-id.ts';
+import {
+  identityGroup,
+  instanceIn,
+  instanceOf,
+  isAgentsOwn,
+  isCalled,
+  isEc2Instance,
+  isSameProviderId,
+} from './provider-id.ts';
 
 describe('how each provider calls a machine', () => {
-  for (const { name, providerId, instance, alsoCalled = [], notCalled = [], told = [], isEc2 } of providerForms)
+  for (const {
+    name,
+    providerId,
+    instance,
+    alsoCalled = [],
+    notCalled = [],
+    told = [],
+    isEc2,
+  } of providerForms)
     test(`${name}: ${providerId}`, () => {
       assert.equal(instanceOf(providerId), instance);
       assert.equal(isEc2Instance(providerId), isEc2 === true);
-      for (const called of [providerId, ...(instance === undefined ? [] : [instance]), ...alsoCalled]) {
+      for (const called of [
+        providerId,
+        ...(instance === undefined ? [] : [instance]),
+        ...alsoCalled,
+      ]) {
         assert.equal(isCalled(providerId, called), true, called);
         assert.ok(
-          [instanceIn(called).toLowerCase(), identityGroup({ providerId: called })].includes(identityGroup({ providerId })),
+          [instanceIn(called).toLowerCase(), identityGroup({ providerId: called })].includes(
+            identityGroup({ providerId }),
+          ),
           `found by ${called}`,
         );
       }
-      for (const called of ['', 'another', ...notCalled]) assert.equal(isCalled(providerId, called), false, called);
+      for (const called of ['', 'another', ...notCalled])
+        assert.equal(isCalled(providerId, called), false, called);
       for (const [provider, said, own] of told)
-        assert.equal(isAgentsOwn({ provider, instance: said }, providerId), own, `${provider} ${said}`);
-      for (const provider of ['aws', 'azure', 'gcp']) assert.equal(isAgentsOwn({ provider, instance: 'x' }, undefined), true);
+        assert.equal(
+          isAgentsOwn({ provider, instance: said }, providerId),
+          own,
+          `${provider} ${said}`,
+        );
+      for (const provider of ['aws', 'azure', 'gcp'])
+        assert.equal(isAgentsOwn({ provider, instance: 'x' }, undefined), true);
     });
 
   test('no name of one is a name of another', () => {
@@ -30,13 +58,23 @@ describe('how each provider calls a machine', () => {
   });
 
   test('what is no providerID names no instance', () => {
-    for (const odd of [undefined, '', 'aws:///eu-1a/', 'no provider', 'aws://', 'ocid1.', 'cn-hangzhou.', 'i-1'])
+    for (const odd of [
+      undefined,
+      '',
+      'aws:///eu-1a/',
+      'no provider',
+      'aws://',
+      'ocid1.',
+      'cn-hangzhou.',
+      'i-1',
+    ])
       assert.equal(instanceOf(odd), undefined, String(odd));
   });
 });
 
 describe('two providerIDs name the same machine', () => {
-  const azure = 'azure:///subscriptions/S/resourceGroups/RG/providers/Microsoft.Compute/virtualMachines/vm1';
+  const azure =
+    'azure:///subscriptions/S/resourceGroups/RG/providers/Microsoft.Compute/virtualMachines/vm1';
   const id = '4230d3d2-6a1b-4c5d-9e0f-0123456789ab';
   const cases: readonly (readonly [string | undefined, string | undefined, boolean])[] = [
     ['aws:///a/i-1', 'aws:///a/i-1', true],
@@ -69,7 +107,9 @@ describe('two providerIDs name the same machine', () => {
 test('whatever is sent as a name of a machine is read, and what is the same is called so and in the same group', () => {
   const text = fc.oneof(
     fc.string(),
-    fc.constantFrom(...providerForms.flatMap(({ providerId, alsoCalled = [] }) => [providerId, ...alsoCalled])),
+    fc.constantFrom(
+      ...providerForms.flatMap(({ providerId, alsoCalled = [] }) => [providerId, ...alsoCalled]),
+    ),
   );
   fc.assert(
     fc.property(text, text, (one, other) => {

@@ -14,35 +14,44 @@ const ocid = /^ocid1\.[a-z]+\.\S+$/;
 /** Form of Alibaba Cloud: region and instance, `cn-hangzhou.i-…`, without a scheme. */
 const alibaba = /^[a-z]{2}(?:-[a-z0-9]+)+\.(i-[a-z0-9]+)$/;
 
-const schemeOf = (providerId: string): string | undefined => /^([a-z][a-z0-9+.-]*):\/\/\S+$/i.exec(providerId)?.[1]?.toLowerCase();
+function schemeOf(providerId: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):\/\/\S+$/i.exec(providerId)?.[1]?.toLowerCase();
+}
 
 /** Removes a scheme that others write for the two clouds that write none. */
-const withoutScheme = (providerId: string): string => /^(?:oci:\/\/(?=ocid1\.)|alicloud:\/\/)(.*)$/s.exec(providerId)?.[1] ?? providerId;
+function withoutScheme(providerId: string): string {
+  return /^(?:oci:\/\/(?=ocid1\.)|alicloud:\/\/)(.*)$/s.exec(providerId)?.[1] ?? providerId;
+}
 
 /**
  * Normalizes the case where it has no meaning: Azure Resource Manager writes its ids in any case,
  * and a UUID is the same in both cases (RFC 9562). All other ids are compared as written.
  */
-const comparable = (providerId: string): string => {
+function comparable(providerId: string): string {
   const bare = withoutScheme(providerId);
   const scheme = schemeOf(bare);
   if (scheme === 'azure') return bare.toLowerCase();
   const last = bare.split('/').at(-1) ?? '';
   if (!uuid.test(last)) return bare;
   // Only some controllers of OpenStack write the region.
-  return scheme === 'openstack' ? `openstack:///${last.toLowerCase()}` : `${bare.slice(0, -last.length)}${last.toLowerCase()}`;
-};
+  return scheme === 'openstack'
+    ? `openstack:///${last.toLowerCase()}`
+    : `${bare.slice(0, -last.length)}${last.toLowerCase()}`;
+}
 
 /** Reports whether both are given and name the same machine of the same provider. */
-export const isSameProviderId = (one: string | undefined, other: string | undefined): boolean =>
-  one !== undefined && one !== '' && other !== undefined && comparable(one) === comparable(other);
+export function isSameProviderId(one: string | undefined, other: string | undefined): boolean {
+  return (
+    one !== undefined && one !== '' && other !== undefined && comparable(one) === comparable(other)
+  );
+}
 
 /**
  * Returns the name of the machine in the cloud: the last part of its providerID. A machine of an
  * Azure scale set is `set_0`, as in Azure's metadata service and its events: its last part alone
  * (`0`) is the same in every set. Undefined for a text that is not a providerID of a known form.
  */
-export const instanceOf = (providerId: string | undefined): string | undefined => {
+export function instanceOf(providerId: string | undefined): string | undefined {
   const bare = withoutScheme(providerId ?? '');
   if (ocid.test(bare)) return bare;
   const ofAlibaba = alibaba.exec(bare)?.[1];
@@ -51,21 +60,28 @@ export const instanceOf = (providerId: string | undefined): string | undefined =
   if (last === undefined || last === '') return undefined;
   const set = /\/virtualMachineScaleSets\/([^/]+)\/virtualMachines\/[^/]+$/i.exec(bare)?.[1];
   return set === undefined ? last : `${set}_${last}`;
-};
+}
 
 /**
  * Returns the group of objects that may be the same machine: objects with the same providerID are
  * in the same group. Undefined without a providerID.
  */
-export const identityGroup = ({ providerId }: { readonly providerId?: string }): string | undefined =>
-  providerId === undefined || providerId === '' ? undefined : comparable(instanceOf(providerId) ?? providerId).toLowerCase();
+export function identityGroup({
+  providerId,
+}: {
+  readonly providerId?: string;
+}): string | undefined {
+  return providerId === undefined || providerId === ''
+    ? undefined
+    : comparable(instanceOf(providerId) ?? providerId).toLowerCase();
+}
 
-const isSameInstance = (providerId: string, name: string): boolean => {
+function isSameInstance(providerId: string, name: string): boolean {
   const instance = instanceOf(providerId);
   if (instance === undefined) return false;
   const ignoresCase = schemeOf(providerId) === 'azure' || uuid.test(instance);
   return ignoresCase ? instance.toLowerCase() === name.toLowerCase() : instance === name;
-};
+}
 
 /**
  * Parsers of names that are longer than an instance, to the providerID that they stand for; an
@@ -74,7 +90,8 @@ const isSameInstance = (providerId: string, name: string): boolean => {
 const fullNames: readonly ((name: string) => string | undefined)[] = [
   // EC2: ARN.
   name => {
-    const [, region, id] = /^arn:aws[a-z-]*:ec2:([a-z0-9-]*):\d*:instance\/(i-[0-9a-f]+)$/.exec(name) ?? [];
+    const [, region, id] =
+      /^arn:aws[a-z-]*:ec2:([a-z0-9-]*):\d*:instance\/(i-[0-9a-f]+)$/.exec(name) ?? [];
     return id && `aws:///${region === '' ? '' : `${region}*`}/${id}`;
   },
   // Azure: resource id, also of a child of the machine, as in the subjects of Event Grid.
@@ -99,41 +116,60 @@ const fullNames: readonly ((name: string) => string | undefined)[] = [
 ];
 
 /** Returns the providerID that a longer name stands for; the name itself if it is none. */
-const asProviderId = (name: string): string => {
+function asProviderId(name: string): string {
   for (const read of fullNames) {
     const found = read(name);
     if (found) return found;
   }
   return name;
-};
+}
 
 /**
  * Returns the name in the cloud of a machine that is named by its providerID, by a longer name, or
  * by that name itself.
  */
-export const instanceIn = (name: string): string => instanceOf(asProviderId(name)) ?? name;
+export function instanceIn(name: string): string {
+  return instanceOf(asProviderId(name)) ?? name;
+}
 
-const partsOf = (providerId: string): Parts | undefined => {
+function partsOf(providerId: string): Parts | undefined {
   const text = comparable(providerId);
   const scheme = schemeOf(text);
-  return scheme === undefined ? undefined : { scheme, path: text.slice(scheme.length + 3).split('/') };
-};
+  return scheme === undefined
+    ? undefined
+    : { scheme, path: text.slice(scheme.length + 3).split('/') };
+}
 
-const isSamePart = (one: string, other: string): boolean =>
-  one === '' || other === '' || one === other || (other.endsWith('*') && one.startsWith(other.slice(0, -1)));
+function isSamePart(one: string, other: string): boolean {
+  return (
+    one === '' ||
+    other === '' ||
+    one === other ||
+    (other.endsWith('*') && one.startsWith(other.slice(0, -1)))
+  );
+}
 
 /**
  * Reports whether both have the same scheme and no differing part: some leave the zone out, and an
  * ARN contains the region only.
  */
-const isSamePath = (providerId: string, other: string): boolean => {
+function isSamePath(providerId: string, other: string): boolean {
   const [one, two] = [partsOf(providerId), partsOf(other)];
-  if (one === undefined || two === undefined || one.scheme !== two.scheme || one.path.length !== two.path.length) return false;
-  return one.path.every((part, at) => isSamePart(part, two.path[at] ?? '')) && one.path.at(-1) === two.path.at(-1);
-};
+  if (
+    one === undefined ||
+    two === undefined ||
+    one.scheme !== two.scheme ||
+    one.path.length !== two.path.length
+  )
+    return false;
+  return (
+    one.path.every((part, at) => isSamePart(part, two.path[at] ?? '')) &&
+    one.path.at(-1) === two.path.at(-1)
+  );
+}
 
 /** Reports whether this name of a machine means the one with this providerID. */
-export const isCalled = (providerId: string, name: string): boolean => {
+export function isCalled(providerId: string, name: string): boolean {
   if (name === '') return false;
   const full = asProviderId(name);
   return (
@@ -142,13 +178,15 @@ export const isCalled = (providerId: string, name: string): boolean => {
     isSamePath(providerId, full) ||
     isSameInstance(providerId, name)
   );
-};
+}
 
 /**
  * Reports whether EC2 knows it. Fargate's nodes and other machines with a providerID of AWS are no
  * instances.
  */
-export const isEc2Instance = (providerId: string): boolean => /^aws:\/\/[^/]*\/[^/]*\/i-[^/\s]+$/.test(providerId);
+export function isEc2Instance(providerId: string): boolean {
+  return /^aws:\/\/[^/]*\/[^/]*\/i-[^/\s]+$/.test(providerId);
+}
 
 /**
  * Providers by the schemes of clouds whose metadata services agents read: names with these schemes
@@ -165,8 +203,11 @@ const agentSchemes: ReadonlyMap<string, string> = new Map([
  * other scheme (k3s, metal3, …) is a name that the metadata service does not have, and is no
  * contradiction.
  */
-export const isAgentsOwn = (told: { readonly provider: string; readonly instance: string }, providerId: string | undefined): boolean => {
+export function isAgentsOwn(
+  told: { readonly provider: string; readonly instance: string },
+  providerId: string | undefined,
+): boolean {
   const cloud = agentSchemes.get(schemeOf(providerId ?? '') ?? '');
   if (providerId === undefined || cloud === undefined) return true;
   return cloud === told.provider && isSameInstance(providerId, told.instance);
-};
+}

@@ -23,7 +23,9 @@ export const machinePhases = [
 export type MachinePhase = (typeof machinePhases)[number];
 
 /** Reports whether it is over: nothing more is done unless a new event comes. */
-export const isOver = (phase: MachinePhase | undefined): boolean => phase === 'Succeeded' || phase === 'Cancelled';
+export function isOver(phase: MachinePhase | undefined): boolean {
+  return phase === 'Succeeded' || phase === 'Cancelled';
+}
 
 /** History in the stored status. */
 export type MachineHistory = {
@@ -101,15 +103,23 @@ export type MachineRequest = {
  * Reports whether it responds to announcements: requests by a user, or by a plan, have limits of
  * their own.
  */
-export const isResponse = ({ independent, plan }: Pick<MachineRequest, 'independent' | 'plan'>): boolean =>
-  !independent && plan === undefined;
+export function isResponse({
+  independent,
+  plan,
+}: Pick<MachineRequest, 'independent' | 'plan'>): boolean {
+  return !independent && plan === undefined;
+}
 
 /**
  * Returns the node of a request: the one that its machine names now, otherwise the one that the
  * request names, otherwise the one that it began with.
  */
-export const nodeNameOf = (request: MachineRequest, machine: { readonly nodeName?: string } | undefined): string | undefined =>
-  machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+export function nodeNameOf(
+  request: MachineRequest,
+  machine: { readonly nodeName?: string } | undefined,
+): string | undefined {
+  return machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+}
 
 /** Strategies by kind of event, if none is set and the machine has an API that replaces it. */
 const byKind: Readonly<Record<EventKind, MachineStrategy>> = {
@@ -130,11 +140,17 @@ const strongest: readonly MachineStrategy[] = ['Replace', 'Drain', 'Notify'];
  * Returns the default for several events at once: the strongest of theirs. A request without any
  * event comes from the replaced operator: its machine is to be replaced.
  */
-export const defaultStrategy = (events: readonly Pick<MachineEvent, 'kind'>[]): MachineStrategy =>
-  events.length === 0 ? 'Replace' : (strongest.find(strategy => events.some(({ kind }) => byKind[kind] === strategy)) ?? 'Notify');
+export function defaultStrategy(events: readonly Pick<MachineEvent, 'kind'>[]): MachineStrategy {
+  return events.length === 0
+    ? 'Replace'
+    : (strongest.find(strategy => events.some(({ kind }) => byKind[kind] === strategy)) ??
+        'Notify');
+}
 
 /**
  * Reports whether the cloud takes the machine away within seconds or minutes, regardless of any
  * calendar.
  */
-export const takesAtOnce = ({ kind }: Pick<MachineEvent, 'kind'>): boolean => kind === 'preemption' || kind === 'termination';
+export function takesAtOnce({ kind }: Pick<MachineEvent, 'kind'>): boolean {
+  return kind === 'preemption' || kind === 'termination';
+}

@@ -157,4 +157,7 @@ export type MachineDecision = {
 };
 
 /** A step of a machine maintenance: returns undefined when it is done. */
-export type MachineStep = (snapshot: MachineSnapshot, now: Temporal.Instant) => MachineDecision | undefined;
+export type MachineStep = (
+  snapshot: MachineSnapshot,
+  now: Temporal.Instant,
+) => MachineDecision | undefined;

@@ -9,7 +9,11 @@ export type Mark = { readonly key: string; readonly value?: string };
 type NodeSignal =
   | {
       /** `messageContains` distinguishes signals that share a condition, regardless of case. */
-      readonly condition: { readonly type: string; readonly status: string; readonly messageContains?: string };
+      readonly condition: {
+        readonly type: string;
+        readonly status: string;
+        readonly messageContains?: string;
+      };
     }
   | { readonly taint: Mark & { readonly effect?: string } }
   | { readonly annotation: Mark }
@@ -42,7 +46,13 @@ export const sourcesPath = '/apis/drydock.dev/v1alpha1/machineeventsources';
 export const noticesPath = '/apis/drydock.dev/v1alpha1/nodenotices';
 
 /** Names of ready-made signals, by which they are enabled. */
-export const presetNames = ['node-problem-detector', 'gke', 'aks', 'aws-node-termination-handler', 'karpenter'] as const;
+export const presetNames = [
+  'node-problem-detector',
+  'gke',
+  'aks',
+  'aws-node-termination-handler',
+  'karpenter',
+] as const;
 export type PresetName = (typeof presetNames)[number];
 
 /** Response to events of some kinds. */
@@ -116,10 +126,12 @@ export type ScanResult = {
 };
 
 /** Returns the reference to the source, for events about it. */
-export const sourceSubject = ({ name, uid, resourceVersion }: EventSource) => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MachineEventSource',
-  name,
-  uid,
-  resourceVersion,
-});
+export function sourceSubject({ name, uid, resourceVersion }: EventSource) {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MachineEventSource',
+    name,
+    uid,
+    resourceVersion,
+  };
+}

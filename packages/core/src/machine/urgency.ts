@@ -22,23 +22,34 @@ const urgentUntil = 600;
  * it is queried. Events of all other sources, including a node's own labels, wait for approval,
  * windows and limits like the rest.
  */
-const taken = ({ request, urgentSources }: MachineSnapshot): readonly MachineEvent[] =>
-  request.events.filter(event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source));
+function taken({ request, urgentSources }: MachineSnapshot): readonly MachineEvent[] {
+  return request.events.filter(
+    event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source),
+  );
+}
 
 /** Reports whether the cloud is taking the machine now, without a deadline. */
-const isBeingTaken = (snapshot: MachineSnapshot): boolean =>
-  taken(snapshot).some(({ state, deadline }) => state === 'Active' && deadline === undefined);
+function isBeingTaken(snapshot: MachineSnapshot): boolean {
+  return taken(snapshot).some(
+    ({ state, deadline }) => state === 'Active' && deadline === undefined,
+  );
+}
 
 /** Returns the deadline that is urgent at this moment. */
-export const urgentDeadline = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
+export function urgentDeadline(
+  snapshot: MachineSnapshot,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   const deadline = deadlineOf(taken(snapshot));
-  if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline)) return undefined;
+  if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline))
+    return undefined;
   return isBefore(deadline, secondsAfter(now, -urgentUntil)) ? undefined : deadline;
-};
+}
 
 /**
  * Reports whether the cloud takes the machine so soon that calendars, approvals and limits would
  * only cost time.
  */
-export const isUrgent = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
-  isBeingTaken(snapshot) || urgentDeadline(snapshot, now) !== undefined;
+export function isUrgent(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
+  return isBeingTaken(snapshot) || urgentDeadline(snapshot, now) !== undefined;
+}

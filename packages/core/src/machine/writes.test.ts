@@ -3,10 +3,26 @@ import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { stageWrite } from '../maintenance/child.ts';
 import { at } from '../testing/make.ts';
-import { makeChild, makeEvent, makeMachine, makeMachineRequest, makeMachineSnapshot, makeSet } from '../testing/make-machine.ts';
+import {
+  makeChild,
+  makeEvent,
+  makeMachine,
+  makeMachineRequest,
+  makeMachineSnapshot,
+  makeSet,
+} from '../testing/make-machine.ts';
 import type { MachineEvent } from './event.ts';
 import { deleteMarks, hookName, hookOwner, preDrainPrefix } from './machine.ts';
-import { childDrainWrite, childName, createChildWrite, deleteMachineWrite, hookWrite, markWrite, reasonOf, scaleWrite } from './writes.ts';
+import {
+  childDrainWrite,
+  childName,
+  createChildWrite,
+  deleteMachineWrite,
+  hookWrite,
+  markWrite,
+  reasonOf,
+  scaleWrite,
+} from './writes.ts';
 
 const ours = { name: hookName, owner: hookOwner };
 const theirs = { name: 'other', owner: 'x' };
@@ -16,7 +32,9 @@ describe('the hook that keeps a machine whole', () => {
     hookWrite(makeMachine({ preDrainHooks }), wanted).body['spec'];
   test('of OpenShift leaves those of others as they are', () => {
     assert.deepEqual(openshift(true), { lifecycleHooks: { preDrain: [ours] } });
-    assert.deepEqual(openshift(true, theirs, ours), { lifecycleHooks: { preDrain: [theirs, ours] } });
+    assert.deepEqual(openshift(true, theirs, ours), {
+      lifecycleHooks: { preDrain: [theirs, ours] },
+    });
     assert.deepEqual(openshift(false, theirs, ours), { lifecycleHooks: { preDrain: [theirs] } });
     assert.deepEqual(openshift(false, ours), { lifecycleHooks: { preDrain: null } });
   });
@@ -41,9 +59,13 @@ test('a machine is put first in line, and taken out of it, as it was seen', () =
 });
 
 test('a machine more or less and the record of it are one write; there are never fewer than none', () => {
-  const scaled = (replicas: number, by: 1 | -1) => scaleWrite(makeSet({ replicas }), makeMachineRequest(), by);
+  const scaled = (replicas: number, by: 1 | -1) =>
+    scaleWrite(makeSet({ replicas }), makeMachineRequest(), by);
   assert.deepEqual(scaled(3, 1).body, {
-    metadata: { annotations: { 'surge.drydock.dev/uid-mm': 'drydock-system/mm-m1' }, resourceVersion: '1' },
+    metadata: {
+      annotations: { 'surge.drydock.dev/uid-mm': 'drydock-system/mm-m1' },
+      resourceVersion: '1',
+    },
     spec: { replicas: 4 },
   });
   assert.deepEqual(scaled(3, -1).body, {
@@ -51,15 +73,22 @@ test('a machine more or less and the record of it are one write; there are never
     spec: { replicas: 2 },
   });
   assert.deepEqual(scaled(0, -1).body['spec'], { replicas: 0 });
-  assert.deepEqual([scaled(3, 1).description, scaled(3, -1).description], ['add a machine', 'restore the replica count']);
+  assert.deepEqual(
+    [scaled(3, 1).description, scaled(3, -1).description],
+    ['add a machine', 'restore the replica count'],
+  );
 });
 
 test('what becomes of a deleted machine, and how far a Maintenance is to go, is said', () => {
-  const said = (api: 'openshift' | 'capi') => deleteMachineWrite(makeMachine({ api }), makeMachineRequest()).events[0]?.message;
+  const said = (api: 'openshift' | 'capi') =>
+    deleteMachineWrite(makeMachine({ api }), makeMachineRequest()).events[0]?.message;
   assert.match(said('openshift') ?? '', /its set replaces it$/);
   assert.match(said('capi') ?? '', /its controller replaces it$/);
   assert.deepEqual(
-    [stageWrite(makeChild('Draining'), 'Cordon').description, stageWrite(makeChild('Draining'), 'Drain').description],
+    [
+      stageWrite(makeChild('Draining'), 'Cordon').description,
+      stageWrite(makeChild('Draining'), 'Drain').description,
+    ],
     ['pause the drain', 'continue the drain'],
   );
 });
@@ -70,16 +99,26 @@ describe('what the events are, in a sentence', () => {
   test('the first that is pending, when, and how many more', () => {
     assert.equal(said(), 'Machine m1 is to be replaced');
     assert.equal(said(timeless), 'aws announces retirement');
-    assert.equal(said({ ...timeless, notBefore: at(0) }), 'aws announces retirement for 2026-11-21T08:00:00Z');
+    assert.equal(
+      said({ ...timeless, notBefore: at(0) }),
+      'aws announces retirement for 2026-11-21T08:00:00Z',
+    );
     assert.equal(
       said(makeEvent({ code: 'instance-stop', notBefore: at(0), deadline: at(60) })),
       'aws announces instance-stop for 2026-11-21T08:01:00Z',
     );
     assert.equal(said({ ...timeless, description: 'broken' }), 'aws announces retirement: broken');
     assert.equal(said({ ...timeless, description: '' }), 'aws announces retirement');
-    assert.equal(said({ ...timeless, state: 'Completed', kind: 'reboot' }, timeless), 'aws announces retirement');
+    assert.equal(
+      said({ ...timeless, state: 'Completed', kind: 'reboot' }, timeless),
+      'aws announces retirement',
+    );
     assert.equal(said(timeless, timeless, timeless), 'aws announces retirement and 2 more');
-    assert.equal(said({ ...timeless, state: 'Completed', kind: 'reboot' }), 'aws announces reboot', 'nothing is pending any more');
+    assert.equal(
+      said({ ...timeless, state: 'Completed', kind: 'reboot' }),
+      'aws announces reboot',
+      'nothing is pending any more',
+    );
   });
 });
 
@@ -94,26 +133,45 @@ describe('the Maintenance that drains the node', () => {
 
   test('is put back where its drain differs: only that is written', () => {
     const written = (drain?: JsonObject) => {
-      const child = makeChild('Draining', drain && { part: { of: 'drydock-system/mm-m1' }, storedDrain: drain });
-      return (childDrainWrite(child, makeMachineRequest({ drain: { force: false } })).body['spec'] as JsonObject)['drain'];
+      const child = makeChild(
+        'Draining',
+        drain && { part: { of: 'drydock-system/mm-m1' }, storedDrain: drain },
+      );
+      return (
+        childDrainWrite(child, makeMachineRequest({ drain: { force: false } })).body[
+          'spec'
+        ] as JsonObject
+      )['drain'];
     };
-    assert.deepEqual(written({ deleteEmptyDirData: true, force: true, timeoutSeconds: 5 }), { force: false, timeoutSeconds: null });
+    assert.deepEqual(written({ deleteEmptyDirData: true, force: true, timeoutSeconds: 5 }), {
+      force: false,
+      timeoutSeconds: null,
+    });
     assert.deepEqual(written({ deleteEmptyDirData: true, force: false }), {});
     assert.deepEqual(written(), { deleteEmptyDirData: true, force: false });
   });
 
   const drain = (events: readonly MachineEvent[], own: object = {}) => {
-    const { body } = createChildWrite(makeMachineSnapshot({ request: makeMachineRequest({ events, drain: { ...own } }) }), 'n1', at(0));
+    const { body } = createChildWrite(
+      makeMachineSnapshot({ request: makeMachineRequest({ events, drain: { ...own } }) }),
+      'n1',
+      at(0),
+    );
     return (body['spec'] as { drain: Record<string, unknown> }).drain;
   };
   test('takes local data and pods without a controller along, unless the request says otherwise', () => {
     assert.deepEqual(drain([makeEvent()]), { deleteEmptyDirData: true, force: true });
-    assert.deepEqual(drain([makeEvent()], { force: false }), { deleteEmptyDirData: true, force: false });
+    assert.deepEqual(drain([makeEvent()], { force: false }), {
+      deleteEmptyDirData: true,
+      force: false,
+    });
   });
 
   test('gives no pod longer than the cloud gives the machine', () => {
     const grace = (over: Partial<MachineEvent>) =>
-      drain([makeEvent({ kind: 'retirement', deadline: at(5) }), makeEvent({ id: 'e2', ...over })])['maxGracePeriodSeconds'];
+      drain([makeEvent({ kind: 'retirement', deadline: at(5) }), makeEvent({ id: 'e2', ...over })])[
+        'maxGracePeriodSeconds'
+      ];
     assert.equal(grace({ kind: 'preemption', deadline: at(100) }), 90);
     assert.equal(grace({ kind: 'termination', deadline: at(30.5) }), 20);
     assert.equal(grace({ kind: 'preemption', deadline: at(5) }), 1, 'at least a second');

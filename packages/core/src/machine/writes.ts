@@ -4,7 +4,15 @@ import { restoreChildWrite } from '../maintenance/child.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import type { Write } from '../write.ts';
 import { isPending } from './event.ts';
-import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
+import {
+  deleteMarks,
+  hookName,
+  hookOwner,
+  type Machine,
+  type MachineSet,
+  preDrainPrefix,
+  surgePrefix,
+} from './machine.ts';
 import type { MachineRequest } from './request.ts';
 import type { MachineSnapshot } from './snapshot.ts';
 import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
@@ -25,25 +33,43 @@ export const parentAnnotation = 'drydock.dev/machine-maintenance';
  */
 export const independentAnnotation = 'drydock.dev/independent-of-events';
 
-export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespace' | 'name'>): string =>
-  `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;
+export function pathOfRequest({
+  namespace,
+  name,
+}: Pick<MachineRequest, 'namespace' | 'name'>): string {
+  return `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;
+}
 
 /** Returns an event about the machine maintenance itself. */
-export const announce = (
+export function announce(
   { namespace, name, uid, resourceVersion }: MachineRequest,
   type: KubeEvent['type'],
   reason: string,
   message: string,
-): KubeEvent => ({
-  type,
-  reason,
-  message,
-  component: 'drydock',
-  about: { apiVersion: machineMaintenanceApi, kind: 'MachineMaintenance', namespace, name, uid, resourceVersion },
-});
+): KubeEvent {
+  return {
+    type,
+    reason,
+    message,
+    component: 'drydock',
+    about: {
+      apiVersion: machineMaintenanceApi,
+      kind: 'MachineMaintenance',
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    },
+  };
+}
 
 /** Changes the request itself. */
-export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly KubeEvent[] = []): Write => {
+export function ownWrite(
+  request: MachineRequest,
+  what: string,
+  body: JsonObject,
+  announces: readonly KubeEvent[] = [],
+): Write {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
     description: what,
@@ -54,26 +80,36 @@ export const ownWrite = (request: MachineRequest, what: string, body: JsonObject
     cache: 'machineMaintenances',
     events: announces,
   };
-};
+}
 
 /** Deletes the request itself, provided that it is the one that was read. */
-export const deleteRequestWrite = (request: MachineRequest, what: string): Write => ({
-  description: what,
-  method: 'DELETE',
-  path: pathOfRequest(request),
-  body: { preconditions: { uid: request.uid } },
-  cache: 'machineMaintenances',
-  events: [],
-});
+export function deleteRequestWrite(request: MachineRequest, what: string): Write {
+  return {
+    description: what,
+    method: 'DELETE',
+    path: pathOfRequest(request),
+    body: { preconditions: { uid: request.uid } },
+    cache: 'machineMaintenances',
+    events: [],
+  };
+}
 
 /**
  * Sets the seed's flag: before the machine is deleted, so that a restarted process knows that this
  * is intended.
  */
-export const flagWrite = (request: MachineRequest): Write =>
-  ownWrite(request, 'record that the machine is to be deleted', { spec: { maintenancescheduled: true } });
+export function flagWrite(request: MachineRequest): Write {
+  return ownWrite(request, 'record that the machine is to be deleted', {
+    spec: { maintenancescheduled: true },
+  });
+}
 
-const merge = (what: string, object: Machine | MachineSet, body: JsonObject, store: Write['cache']): Write => {
+function merge(
+  what: string,
+  object: Machine | MachineSet,
+  body: JsonObject,
+  store: Write['cache'],
+): Write {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
     description: what,
@@ -84,107 +120,133 @@ const merge = (what: string, object: Machine | MachineSet, body: JsonObject, sto
     cache: store,
     events: [],
   };
-};
+}
 
 /** Marks the Machine as the next to be deleted, or removes the mark. */
-export const markWrite = (machine: Machine, value: string | null): Write =>
-  merge(
-    value === null ? 'remove the deletion mark of the machine' : 'mark the machine as the next to be deleted',
+export function markWrite(machine: Machine, value: string | null): Write {
+  return merge(
+    value === null
+      ? 'remove the deletion mark of the machine'
+      : 'mark the machine as the next to be deleted',
     machine,
     { metadata: { annotations: { [deleteMarks[machine.api]]: value } } },
     'machines',
   );
+}
 
-const hookOfOpenShift = (machine: Machine, wanted: boolean): JsonObject => {
+function hookOfOpenShift(machine: Machine, wanted: boolean): JsonObject {
   const others = machine.preDrainHooks.filter(({ name }) => name !== hookName);
   const preDrain = wanted ? [...others, { name: hookName, owner: hookOwner }] : others;
   return { spec: { lifecycleHooks: { preDrain: preDrain.length > 0 ? preDrain : null } } };
-};
+}
 
 /**
  * Returns the hook of Cluster API together with the mark: a set that is scaled down before it
  * observes the deletion takes the same machine.
  */
-const hookOfCapi = (wanted: boolean, mark: string | undefined): JsonObject => ({
-  metadata: {
-    annotations: {
-      [`${preDrainPrefix}${hookName}`]: wanted ? hookOwner : null,
-      ...(wanted && mark !== undefined && { [deleteMarks.capi]: mark }),
+function hookOfCapi(wanted: boolean, mark: string | undefined): JsonObject {
+  return {
+    metadata: {
+      annotations: {
+        [`${preDrainPrefix}${hookName}`]: wanted ? hookOwner : null,
+        ...(wanted && mark !== undefined && { [deleteMarks.capi]: mark }),
+      },
     },
-  },
-});
+  };
+}
 
 /** Sets or removes the hook that keeps the machine while it is being deleted. */
-export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Write =>
-  merge(
-    wanted ? 'keep the machine until its replacement is ready' : 'remove the pre-drain hook of the machine',
+export function hookWrite(machine: Machine, wanted: boolean, mark?: string): Write {
+  return merge(
+    wanted
+      ? 'keep the machine until its replacement is ready'
+      : 'remove the pre-drain hook of the machine',
     machine,
     machine.api === 'capi' ? hookOfCapi(wanted, mark) : hookOfOpenShift(machine, wanted),
     'machines',
   );
+}
 
 /**
  * Scales by one, with the record of it, in one write: there is no moment in which only one of the
  * two is stored.
  */
-export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1): Write =>
-  merge(
+export function scaleWrite(set: MachineSet, request: MachineRequest, by: 1 | -1): Write {
+  return merge(
     by === 1 ? 'add a machine' : 'restore the replica count',
     set,
     {
-      metadata: { annotations: { [`${surgePrefix}${request.uid}`]: by === 1 ? `${request.namespace}/${request.name}` : null } },
+      metadata: {
+        annotations: {
+          [`${surgePrefix}${request.uid}`]:
+            by === 1 ? `${request.namespace}/${request.name}` : null,
+        },
+      },
       spec: { replicas: Math.max(0, set.replicas + by) },
     },
     'machineSets',
   );
+}
 
 /**
  * Deletes the machine, provided that it has not changed since it was read: a machine that has got
  * its node meanwhile has pods that were not drained.
  */
-export const deleteMachineWrite = (machine: Machine, request: MachineRequest): Write => ({
-  description: 'delete the machine',
-  method: 'DELETE',
-  path: machine.path,
-  body: { preconditions: { uid: machine.uid, resourceVersion: machine.resourceVersion } },
-  cache: 'machines',
-  events: [
-    announce(
-      request,
-      'Normal',
-      'MachineDeleted',
-      `Machine ${machine.namespace}/${machine.name} deleted: ${machine.api === 'openshift' ? 'its set' : 'its controller'} replaces it`,
-    ),
-  ],
-});
+export function deleteMachineWrite(machine: Machine, request: MachineRequest): Write {
+  return {
+    description: 'delete the machine',
+    method: 'DELETE',
+    path: machine.path,
+    body: { preconditions: { uid: machine.uid, resourceVersion: machine.resourceVersion } },
+    cache: 'machines',
+    events: [
+      announce(
+        request,
+        'Normal',
+        'MachineDeleted',
+        `Machine ${machine.namespace}/${machine.name} deleted: ${machine.api === 'openshift' ? 'its set' : 'its controller'} replaces it`,
+      ),
+    ],
+  };
+}
 
 /** Notes for the agent of the node which events it has been drained for. */
-export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
-  description: 'report to the agent of the node that the node is drained',
-  method: 'PATCH',
-  style: 'merge',
-  path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
-  body: { metadata: { resourceVersion: notice.resourceVersion, annotations: { [drainedForAnnotation]: ids.join(',') } } },
-  cache: 'nodeNotices',
-  events: [],
-});
+export function drainedForWrite(notice: Notice, ids: readonly string[]): Write {
+  return {
+    description: 'report to the agent of the node that the node is drained',
+    method: 'PATCH',
+    style: 'merge',
+    path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
+    body: {
+      metadata: {
+        resourceVersion: notice.resourceVersion,
+        annotations: { [drainedForAnnotation]: ids.join(',') },
+      },
+    },
+    cache: 'nodeNotices',
+    events: [],
+  };
+}
 
 /**
  * Returns a name of its own for each request, whatever the machine's name is: 63 characters at
  * most. It contains the whole uid, so that no other request has the same.
  */
-export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => truncatedName(name, uid);
+export function childName({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string {
+  return truncatedName(name, uid);
+}
 
 /** Describes the events in a sentence. */
-export const reasonOf = ({ events, machineName }: MachineRequest): string => {
+export function reasonOf({ events, machineName }: MachineRequest): string {
   const pending = events.filter(isPending);
   const [event] = pending.length > 0 ? pending : events;
   if (event === undefined) return `Machine ${machineName} is to be replaced`;
   const when = event.deadline ?? event.notBefore;
-  const description = event.description === undefined || event.description === '' ? '' : `: ${event.description}`;
+  const description =
+    event.description === undefined || event.description === '' ? '' : `: ${event.description}`;
   const more = pending.length > 1 ? ` and ${pending.length - 1} more` : '';
   return `${event.provider} announces ${event.code ?? event.kind}${when ? ` for ${timeText(when)}` : ''}${more}${description}`;
-};
+}
 
 /** Seconds that are reserved for everything else when the last pod has ended. */
 const spare = 10;
@@ -192,26 +254,38 @@ const spare = 10;
 /**
  * Bounds the grace periods if a deadline is within minutes: no pod gets longer than what is left.
  */
-const graceOf = (snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
+function graceOf(snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject {
   const deadline = urgentDeadline(snapshot, now);
   if (deadline === undefined) return {};
   return { maxGracePeriodSeconds: Math.max(1, Math.floor(secondsBetween(now, deadline)) - spare) };
-};
+}
 
 /**
  * Returns the drain policy, except for the bound by a deadline. Everything on the machine is lost
  * with it, so local data and pods without controller do not block it.
  */
-export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEmptyDirData: true, force: true, ...drain });
+export function childDrain({ drain }: MachineRequest): JsonObject {
+  return { deleteEmptyDirData: true, force: true, ...drain };
+}
 
 /** Restores the drain after a change by a user: this request determines how its node is drained. */
-export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write =>
-  restoreChildWrite(child, childDrain(request), [
-    announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),
+export function childDrainWrite(child: MaintenanceRequest, request: MachineRequest): Write {
+  return restoreChildWrite(child, childDrain(request), [
+    announce(
+      request,
+      'Warning',
+      'MaintenanceChanged',
+      `Somebody has changed the drain of Maintenance ${child.name}; restored`,
+    ),
   ]);
+}
 
 /** Creates the Maintenance that drains the node. */
-export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, now: Temporal.Instant): Write => {
+export function createChildWrite(
+  snapshot: MachineSnapshot,
+  nodeName: string,
+  now: Temporal.Instant,
+): Write {
   const { request } = snapshot;
   return {
     description: 'create the maintenance of the node',
@@ -233,4 +307,4 @@ export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, no
     adapter: 'maintenances.drydock.dev',
     events: [],
   };
-};
+}

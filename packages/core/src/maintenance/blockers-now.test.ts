@@ -10,12 +10,22 @@ import type { DrainInputs } from './drain-inputs.ts';
 /** What `drydock status` says of the blockers of one maintenance. */
 
 const nothing: DrainInputs = { pods: [], budgets: [], daemonSets: new Set() };
-const twice: DrainInputs = { ...nothing, pods: [makePod('a')], budgets: [makeBudget('one'), makeBudget('two')] };
+const twice: DrainInputs = {
+  ...nothing,
+  pods: [makePod('a')],
+  budgets: [makeBudget('one'), makeBudget('two')],
+};
 
 test('what the status stores is told as it stands, by pod, server or volume', () => {
   const since = '2026-11-21T08:00:00Z';
   const blockers = [
-    { cause: 'PodDisruptionBudget', pod: { namespace: 'shop', name: 'a' }, message: 'full', remedy: 'wait', since },
+    {
+      cause: 'PodDisruptionBudget',
+      pod: { namespace: 'shop', name: 'a' },
+      message: 'full',
+      remedy: 'wait',
+      since,
+    },
     { cause: 'Server', server: { name: 'vm-1' }, message: 'locked', since },
     { cause: 'VolumeAttached', volume: 'pv-1', message: 'attached', since },
     { cause: 'Other', message: 'odd', since },
@@ -33,15 +43,28 @@ test('a kind that stores none is judged by the pods and budgets that are there, 
   const request = makeRequest('one', { history: draining, policy: seedPolicy });
   const [found, ...others] = blockersNow(request, twice, at(10));
   assert.deepEqual(others, []);
-  assert.deepEqual([found?.cause, found?.what, 'since' in (found ?? {})], ['MultipleBudgets', 'shop/a', false]);
+  assert.deepEqual(
+    [found?.cause, found?.what, 'since' in (found ?? {})],
+    ['MultipleBudgets', 'shop/a', false],
+  );
   assert.notEqual(found?.remedy ?? '', '');
   const id = blockerId({ cause: 'MultipleBudgets', pod: { namespace: 'shop', name: 'a' } });
-  const known = makeRequest('one', { history: { ...draining, blockedSince: new Map([[id, at(3.5)]]) }, policy: seedPolicy });
+  const known = makeRequest('one', {
+    history: { ...draining, blockedSince: new Map([[id, at(3.5)]]) },
+    policy: seedPolicy,
+  });
   assert.equal(blockersNow(known, twice, at(10))[0]?.since, '2026-11-21T08:00:03Z');
 });
 
 test('with nothing in the way there is none', () => {
   assert.deepEqual(blockersNow(makeRequest('one'), nothing, at(10)), []);
-  assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers: [] } }), nothing, at(10)), []);
-  assert.deepEqual(blockersNow(makeRequest('one', { deleting: true }), twice, at(10)), [], 'nothing is drained any more');
+  assert.deepEqual(
+    blockersNow(makeRequest('one', { status: { blockers: [] } }), nothing, at(10)),
+    [],
+  );
+  assert.deepEqual(
+    blockersNow(makeRequest('one', { deleting: true }), twice, at(10)),
+    [],
+    'nothing is drained any more',
+  );
 });

@@ -13,59 +13,74 @@ import type { Write } from '../write.ts';
  * Reports whether the node was drained as its current spec demands: completely, and by the
  * generation that the status observed.
  */
-export const isDrained = ({ history, stage, status, generation }: MaintenanceRequest): boolean =>
-  history.state === 'Drained' && stage === 'Drain' && Number(status['observedGeneration'] ?? 0) >= generation;
+export function isDrained({ history, stage, status, generation }: MaintenanceRequest): boolean {
+  return (
+    history.state === 'Drained' &&
+    stage === 'Drain' &&
+    Number(status['observedGeneration'] ?? 0) >= generation
+  );
+}
 
 /**
  * Reports whether the drain policy differs from the wanted one. `maxGracePeriodSeconds` is not
  * compared: it may depend on the time of creation.
  */
-export const isChanged = ({ policy }: MaintenanceRequest, wanted: DrainPolicy): boolean => {
+export function isChanged({ policy }: MaintenanceRequest, wanted: DrainPolicy): boolean {
   const { maxGracePeriodSeconds: _own, ...own } = policy;
   const { maxGracePeriodSeconds: _wanted, ...other } = wanted;
   return !sameJson(own, other);
-};
+}
 
 /** Returns the write that restores the drain policy and the stage after a user has changed them. */
-export const restoreChildWrite = (child: MaintenanceRequest, drain: JsonObject, announces: readonly KubeEvent[]): Write => ({
-  description: 'restore the drain policy of the node',
-  method: 'PATCH',
-  style: 'merge',
-  path: pathOf(child),
-  body: {
-    metadata: { resourceVersion: child.resourceVersion },
-    spec: { stage: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
-  },
-  cache: 'requests',
-  adapter: child.adapter.name,
-  events: announces,
-});
+export function restoreChildWrite(
+  child: MaintenanceRequest,
+  drain: JsonObject,
+  announces: readonly KubeEvent[],
+): Write {
+  return {
+    description: 'restore the drain policy of the node',
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOf(child),
+    body: {
+      metadata: { resourceVersion: child.resourceVersion },
+      spec: { stage: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
+    },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: announces,
+  };
+}
 
 /**
  * Returns the write that sets the stage: Cordon pauses the Maintenance while its node stays held,
  * Drain continues it.
  */
-export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
-  description: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
-  method: 'PATCH',
-  style: 'merge',
-  path: pathOf(child),
-  body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
-  cache: 'requests',
-  adapter: child.adapter.name,
-  events: [],
-});
+export function stageWrite(child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write {
+  return {
+    description: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOf(child),
+    body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: [],
+  };
+}
 
 /**
  * Returns the write that deletes the Maintenance of a machine or a plan: this uid only, and no
  * other object of its name.
  */
-export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
-  description: 'delete the maintenance of the node',
-  method: 'DELETE',
-  path: pathOf(child),
-  body: { preconditions: { uid: child.uid } },
-  cache: 'requests',
-  adapter: child.adapter.name,
-  events: [],
-});
+export function deleteChildWrite(child: MaintenanceRequest): Write {
+  return {
+    description: 'delete the maintenance of the node',
+    method: 'DELETE',
+    path: pathOf(child),
+    body: { preconditions: { uid: child.uid } },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: [],
+  };
+}

@@ -5,17 +5,34 @@ import type { Budget } from '../drain/budgets/budget.ts';
 import type { Member } from '../quorum/quorum.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
-import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../testing/make.ts';
+import {
+  at,
+  heldNode,
+  makeBudget,
+  makeNode,
+  makePod,
+  makeRequest,
+  makeSnapshot,
+  ourLease,
+} from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
 import { emptyMemo, type NodeSnapshot, type Quorum } from './snapshot.ts';
 
 const now = at(100);
-const whats = (decision: Decision): readonly string[] => decision.writes.map(({ description: what }) => what);
-const evicted = (decision: Decision): readonly string[] => decision.calls.map(({ pod }) => pod.name);
-const run = (over: Partial<NodeSnapshot> = {}): Decision => decide(makeSnapshot(over), now);
+function whats(decision: Decision): readonly string[] {
+  return decision.writes.map(({ description: what }) => what);
+}
+function evicted(decision: Decision): readonly string[] {
+  return decision.calls.map(({ pod }) => pod.name);
+}
+function run(over: Partial<NodeSnapshot> = {}): Decision {
+  return decide(makeSnapshot(over), now);
+}
 const noLeases: NodeSnapshot['leases'] = new Map();
-const foreign: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }]]);
+const foreign: NodeSnapshot['leases'] = new Map([
+  [ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }],
+]);
 
 test('a new request is claimed first, and nothing else', () => {
   const decision = run({
@@ -31,7 +48,9 @@ test('a new request is claimed first, and nothing else', () => {
 
 test('a claimed one asks for the lease, then holds, then drains', () => {
   const pods = [makePod('a')];
-  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, pods })), ['create the node lease']);
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, pods })), [
+    'create the node lease',
+  ]);
   assert.deepEqual(whats(run({ node: makeNode(), pods })), ['hold the node']);
   assert.deepEqual(evicted(run({ node: makeNode(), pods })), []);
   assert.deepEqual(evicted(run({ pods })), ['a']);
@@ -53,9 +72,14 @@ test('a deleted Maintenance of a plan keeps its node held until the work of the 
     makeRequest('one', { deleting: true, plan: 'kernel', history: drained, ...over });
   const atWork = { namespace: 'drydock-plans', plans: new Set(['kernel']) };
   const opens = (over: Partial<NodeSnapshot>): boolean =>
-    whats(run({ pods: [makePod('late')], ...over })).some(what => what === 'release the node' || what === 'let go');
+    whats(run({ pods: [makePod('late')], ...over })).some(
+      what => what === 'release the node' || what === 'let go',
+    );
   const waiting = run({ requests: [child()], planWork: atWork, pods: [makePod('late')] });
-  assert.deepEqual([evicted(waiting), opens({ requests: [child()], planWork: atWork })], [[], false]);
+  assert.deepEqual(
+    [evicted(waiting), opens({ requests: [child()], planWork: atWork })],
+    [[], false],
+  );
   const said = JSON.stringify(waiting.writes.map(({ body }) => body));
   assert.match(said, /"phase":"Drained"/, 'its node is as empty as it was');
   assert.match(said, /"blockers":\["WorkOfPlan "\]/);
@@ -63,12 +87,24 @@ test('a deleted Maintenance of a plan keeps its node held until the work of the 
     said,
     /released when the work of MaintenancePlan kernel on the node has ended; to release it at once: kubectl annotate maintenances/,
   );
-  assert.equal(opens({ requests: [child()], planWork: { ...atWork, plans: undefined } }), false, 'plans that are not known may be at work');
-  const held = run({ requests: [child()], planWork: atWork, node: { ...heldNode, unschedulable: false } });
+  assert.equal(
+    opens({ requests: [child()], planWork: { ...atWork, plans: undefined } }),
+    false,
+    'plans that are not known may be at work',
+  );
+  const held = run({
+    requests: [child()],
+    planWork: atWork,
+    node: { ...heldNode, unschedulable: false },
+  });
   assert.deepEqual(whats(held), ['restore the hold', 'report Drained'], 'its hold is kept up');
   assert.equal(opens({ requests: [child()], planWork: { ...atWork, plans: new Set() } }), true);
   assert.equal(opens({ requests: [child({ releasesDuringWork: true })], planWork: atWork }), true);
-  assert.equal(opens({ requests: [makeRequest('one', { deleting: true })], planWork: atWork }), true, 'not of that plan');
+  assert.equal(
+    opens({ requests: [makeRequest('one', { deleting: true })], planWork: atWork }),
+    true,
+    'not of that plan',
+  );
   assert.equal(opens({ requests: [child({ plan: 'other' })], planWork: atWork }), true);
   assert.equal(opens({ requests: [child()] }), true, 'nobody asks for plans here');
 });
@@ -83,8 +119,16 @@ test('a node is not called empty by a list that may be older than the hold', () 
   const decision = run({ podsConfirmed: false });
   assert.deepEqual(decision.writes, []);
   assert.equal(decision.confirmPods, true);
-  assert.deepEqual(evicted(run({ podsConfirmed: false, pods: [makePod('a')] })), ['a'], 'what is known to be there may go meanwhile');
-  assert.equal(run({ node: makeNode(), podsConfirmed: false }).confirmPods, false, 'nor is it asked for before the hold');
+  assert.deepEqual(
+    evicted(run({ podsConfirmed: false, pods: [makePod('a')] })),
+    ['a'],
+    'what is known to be there may go meanwhile',
+  );
+  assert.equal(
+    run({ node: makeNode(), podsConfirmed: false }).confirmPods,
+    false,
+    'nor is it asked for before the hold',
+  );
 });
 
 test('an uncordon by hand is put right at once, before anything else is evicted', () => {
@@ -110,26 +154,56 @@ test('two requests on one node: one hold, released with the last', () => {
 
 test('on the way out: marks, then lease and conditions, then the finalizer', () => {
   const leaving = [makeRequest('one', { deleting: true })];
-  const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
+  const conditions = [
+    { type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' },
+  ];
   assert.deepEqual(whats(run({ requests: leaving })), ['release the node']);
-  assert.deepEqual(whats(run({ requests: leaving, node: makeNode({ conditions }) })), ['report on the node', 'release the node lease']);
-  assert.deepEqual(whats(run({ requests: leaving, node: makeNode(), leases: noLeases })), ['let go']);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode({ conditions }) })), [
+    'report on the node',
+    'release the node lease',
+  ]);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode(), leases: noLeases })), [
+    'let go',
+  ]);
 });
 
 test('a lease in other hands is not deleted on the way out', () => {
-  assert.deepEqual(whats(run({ requests: [makeRequest('one', { deleting: true })], node: makeNode(), leases: foreign })), ['let go']);
+  assert.deepEqual(
+    whats(
+      run({
+        requests: [makeRequest('one', { deleting: true })],
+        node: makeNode(),
+        leases: foreign,
+      }),
+    ),
+    ['let go'],
+  );
 });
 
 test('evictions that are sent are waited for before the node is released', () => {
-  const inFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
-  const decision = run({ requests: [makeRequest('one', { deleting: true })], inFlight: [inFlightEviction] });
+  const inFlightEviction = {
+    uid: 'u',
+    podKey: 'shop/a',
+    podName: 'a',
+    nodeName: 'n1',
+    state: 'sent',
+    at: at(99),
+  } as const;
+  const decision = run({
+    requests: [makeRequest('one', { deleting: true })],
+    inFlight: [inFlightEviction],
+  });
   assert.deepEqual(decision.writes, []);
   assert.ok(decision.requeueAt !== undefined);
 });
 
 test('an object that is being deleted and does not carry our finalizer is left alone', () => {
   assert.deepEqual(
-    run({ requests: [makeRequest('one', { deleting: true, finalizers: ['x/y'] })], node: makeNode(), leases: noLeases }).writes,
+    run({
+      requests: [makeRequest('one', { deleting: true, finalizers: ['x/y'] })],
+      node: makeNode(),
+      leases: noLeases,
+    }).writes,
     [],
   );
 });
@@ -143,10 +217,16 @@ test('a hold of a kind that the cluster does not serve at the moment stays', () 
 });
 
 test('what another operator has released is not released once more: only the record goes', () => {
-  const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], holdRecord: heldNode.holdRecord ?? '' });
+  const node = makeNode({
+    unschedulable: true,
+    taints: [{ key: 'x', effect: 'NoExecute' }],
+    holdRecord: heldNode.holdRecord ?? '',
+  });
   const [write, ...others] = run({ node, requests: [], leases: noLeases }).writes;
   assert.deepEqual(others, []);
-  assert.deepEqual(write?.body, { metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } } });
+  assert.deepEqual(write?.body, {
+    metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } },
+  });
 });
 
 test('a hold whose request has vanished is released', () => {
@@ -161,7 +241,9 @@ const { finalizer: _finalizer, ...withoutFinalizer } = plain;
 test('a kind without a finalizer is claimed by its mark alone, and let go without a write', () => {
   const request = makeRequest('one', { adapter: withoutFinalizer, claim: 'none', finalizers: [] });
   const [claim] = run({ node: makeNode(), leases: noLeases, requests: [request] }).writes;
-  assert.deepEqual(claim?.body, { metadata: { resourceVersion: '30', annotations: { 'drydock.dev/claim': 'taken-over' } } });
+  assert.deepEqual(claim?.body, {
+    metadata: { resourceVersion: '30', annotations: { 'drydock.dev/claim': 'taken-over' } },
+  });
   const claimed = { ...request, claim: 'takenOver' as const };
   assert.deepEqual(whats(run({ node: makeNode(), requests: [claimed] })), ['hold the node']);
   const deleting = run({ requests: [{ ...claimed, deleting: true }] });
@@ -170,20 +252,32 @@ test('a kind without a finalizer is claimed by its mark alone, and let go withou
 
 test('a kind without leases holds without one', () => {
   const request = makeRequest('one', { adapter: { ...plain, lease: () => undefined } });
-  assert.deepEqual(whats(run({ node: makeNode(), leases: foreign, requests: [request] })), ['hold the node']);
-  assert.deepEqual(evicted(run({ leases: foreign, requests: [request], pods: [makePod('a')] })), ['a']);
+  assert.deepEqual(whats(run({ node: makeNode(), leases: foreign, requests: [request] })), [
+    'hold the node',
+  ]);
+  assert.deepEqual(evicted(run({ leases: foreign, requests: [request], pods: [makePod('a')] })), [
+    'a',
+  ]);
 });
 
 test('a lease that is left behind is emptied once, and never that of somebody else', () => {
   const leaving = makeRequest('one', {
     deleting: true,
-    adapter: { ...plain, lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }) },
+    adapter: {
+      ...plain,
+      lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }),
+    },
   });
   const over = { node: makeNode(), requests: [leaving] };
   const [write] = run(over).writes;
   assert.deepEqual(write?.body, {
     metadata: { resourceVersion: '40' },
-    spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },
+    spec: {
+      leaseDurationSeconds: null,
+      acquireTime: null,
+      renewTime: null,
+      leaseTransitions: null,
+    },
   });
   const { key, uid, resourceVersion } = ourLease;
   const blank = new Map([[key, { key, uid, resourceVersion, holder: 'us' }]]);
@@ -191,18 +285,27 @@ test('a lease that is left behind is emptied once, and never that of somebody el
   assert.deepEqual(whats(run({ ...over, leases: foreign })), ['let go']);
 });
 
-const member = (name: string, held = false): Member => ({ name, ready: true, held });
-const quorumOf = (members: readonly Member[], seats: readonly string[] = []): Quorum => ({ members, seats: new Set(seats) });
+function member(name: string, held = false): Member {
+  return { name, ready: true, held };
+}
+function quorumOf(members: readonly Member[], seats: readonly string[] = []): Quorum {
+  return { members, seats: new Set(seats) };
+}
 
 test('a node that the quorum needs is neither asked for nor held, and the status says why', () => {
   const three = quorumOf([member('n1'), member('n2', true), member('n3')]);
   const waiting = run({ node: makeNode(), leases: noLeases, quorum: three, pods: [makePod('a')] });
   assert.deepEqual(whats(waiting), ['report on the node', 'report Pending']);
-  assert.match(JSON.stringify(waiting.writes.at(-1)?.body), /will violate etcd quorum.*drydock.dev\/allow-quorum-loss/);
+  assert.match(
+    JSON.stringify(waiting.writes.at(-1)?.body),
+    /will violate etcd quorum.*drydock.dev\/allow-quorum-loss/,
+  );
   assert.ok(waiting.requeueAt !== undefined);
   assert.deepEqual(evicted(waiting), []);
   const free = quorumOf([member('n1'), member('n2'), member('n3')]);
-  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, quorum: free })), ['create the node lease']);
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, quorum: free })), [
+    'create the node lease',
+  ]);
 });
 
 test('who is about to be held counts as out, and a node that is held already stays', () => {
@@ -223,7 +326,10 @@ test('who is about to be held counts as out, and a node that is held already sta
 test('the quorum is waived by the one who asks, and asks nothing of an announcement', () => {
   const one = quorumOf([member('n1')]);
   const over = { node: makeNode(), leases: noLeases, quorum: one };
-  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { mayLoseQuorum: true })] })), ['create the node lease']);
+  assert.deepEqual(
+    whats(run({ ...over, requests: [makeRequest('one', { mayLoseQuorum: true })] })),
+    ['create the node lease'],
+  );
   assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { stage: 'Announce' })] })), [
     'report on the node',
     'report Announced',
@@ -232,7 +338,11 @@ test('the quorum is waived by the one who asks, and asks nothing of an announcem
 
 test('what the operator before us has taken out is taken over, whatever the quorum says', () => {
   const { holdRecord: _before, ...unrecorded } = heldNode;
-  const decision = run({ node: unrecorded, quorum: quorumOf([member('n1')]), requests: [makeRequest('one', { claim: 'takenOver' })] });
+  const decision = run({
+    node: unrecorded,
+    quorum: quorumOf([member('n1')]),
+    requests: [makeRequest('one', { claim: 'takenOver' })],
+  });
   assert.deepEqual(whats(decision), ['hold the node']);
 });
 
@@ -259,14 +369,34 @@ test("on OpenShift the budget of etcd's operator decides first", () => {
   });
   const pod = makePod('guard', { namespace: 'openshift-etcd', labels: { app: 'guard' } });
   const over = { node: makeNode(), leases: noLeases };
-  const quorum = (etcdBudgets: readonly Budget[]): Quorum => ({ members, seats: new Set(), etcdBudgets });
+  const quorum = (etcdBudgets: readonly Budget[]): Quorum => ({
+    members,
+    seats: new Set(),
+    etcdBudgets,
+  });
   const denied = run({ ...over, quorum: quorum([guard]), pods: [pod] });
-  assert.match(JSON.stringify(denied.writes.at(-1)?.body), /disrupting node n1 will violate etcd quorum"/);
-  assert.deepEqual(whats(run({ ...over, quorum: quorum([guard]), pods: [{ ...pod, ready: false }] })), ['create the node lease']);
-  assert.deepEqual(whats(run({ ...over, quorum: quorum([{ ...guard, disruptionsAllowed: 1 }]), pods: [pod] })), ['create the node lease']);
-  assert.deepEqual(whats(run({ ...over, quorum: quorum([]), pods: [] })), ['report on the node', 'report Pending']);
+  assert.match(
+    JSON.stringify(denied.writes.at(-1)?.body),
+    /disrupting node n1 will violate etcd quorum"/,
+  );
+  assert.deepEqual(
+    whats(run({ ...over, quorum: quorum([guard]), pods: [{ ...pod, ready: false }] })),
+    ['create the node lease'],
+  );
+  assert.deepEqual(
+    whats(run({ ...over, quorum: quorum([{ ...guard, disruptionsAllowed: 1 }]), pods: [pod] })),
+    ['create the node lease'],
+  );
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([]), pods: [] })), [
+    'report on the node',
+    'report Pending',
+  ]);
   const { pods: _pods, ...unknown } = makeSnapshot({ ...over, quorum: quorum([guard]) });
-  assert.deepEqual(decide(unknown, now).writes, [], 'as long as the pods are not known, nothing is done');
+  assert.deepEqual(
+    decide(unknown, now).writes,
+    [],
+    'as long as the pods are not known, nothing is done',
+  );
 });
 
 test('a missing node fails the request, and holds nobody who wants to go', () => {
@@ -296,7 +426,10 @@ test('a claim that is refused is reported: nothing else would say why nothing is
   assert.deepEqual(whats(refused), ['claim', 'report Pending']);
   assert.match(JSON.stringify(refused.writes.at(-1)?.body), /cannot write: forbidden/);
   assert.deepEqual(whats(run({ requests: [unclaimed], node: makeNode() })), ['claim']);
-  assert.deepEqual(whats(run({ requests: [{ ...unclaimed, deleting: true }], node: makeNode(), trouble })), []);
+  assert.deepEqual(
+    whats(run({ requests: [{ ...unclaimed, deleting: true }], node: makeNode(), trouble })),
+    [],
+  );
 });
 
 test('pods are watched for as long as somebody wants them gone', () => {
@@ -316,8 +449,14 @@ test('the node says what its maintenances come to only when all has been done th
 });
 
 test('as long as a kind is not served that holds a node, what has been said on the node stays', () => {
-  const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
-  assert.deepEqual(run({ requests: [], node: { ...heldNode, conditions }, missingKinds: new Set(['plains.test']) }).writes, []);
+  const conditions = [
+    { type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' },
+  ];
+  assert.deepEqual(
+    run({ requests: [], node: { ...heldNode, conditions }, missingKinds: new Set(['plains.test']) })
+      .writes,
+    [],
+  );
 });
 
 test('a foreign lease: nothing is touched, and the status says who has it', () => {
@@ -338,10 +477,16 @@ test('a lost lease: the hold stays for a few tries, nothing is evicted, then the
       requests: [makeRequest('one', { history: { ...noHistory, leaseErrors, state: 'Draining' } })],
     });
   assert.deepEqual(evicted(lost(0)), []);
-  assert.match(JSON.stringify(lost(0).writes), /failed to extend a lease that used to be owned by us.*errorOnLeaseCount: 1/);
+  assert.match(
+    JSON.stringify(lost(0).writes),
+    /failed to extend a lease that used to be owned by us.*errorOnLeaseCount: 1/,
+  );
   assert.ok(!whats(lost(3)).includes('release the node'));
   assert.ok(whats(lost(4)).includes('release the node'));
-  assert.match(JSON.stringify(lost(4).writes), /maintenance failed: lease could not be extended after 4 attempts/);
+  assert.match(
+    JSON.stringify(lost(4).writes),
+    /maintenance failed: lease could not be extended after 4 attempts/,
+  );
 });
 
 test('a lost lease is counted once in five seconds, however often the node is looked at', () => {
@@ -350,21 +495,33 @@ test('a lost lease is counted once in five seconds, however often the node is lo
 });
 
 test('a lease that is free again is taken again, and the failure is over', () => {
-  const failed = makeRequest('one', { history: { ...noHistory, leaseErrors: 4, state: 'Failed', failure: 'LeaseLost' } });
-  const expired: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
-  assert.deepEqual(whats(run({ requests: [failed], node: makeNode(), leases: expired })), ['renew the node lease']);
+  const failed = makeRequest('one', {
+    history: { ...noHistory, leaseErrors: 4, state: 'Failed', failure: 'LeaseLost' },
+  });
+  const expired: NodeSnapshot['leases'] = new Map([
+    [ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }],
+  ]);
+  assert.deepEqual(whats(run({ requests: [failed], node: makeNode(), leases: expired })), [
+    'renew the node lease',
+  ]);
   assert.deepEqual(whats(run({ requests: [failed], node: makeNode() })), ['hold the node']);
 });
 
 test('a held node stays held while its lease is made anew or taken back', () => {
-  assert.deepEqual(whats(run({ leases: noLeases, pods: [makePod('a')] })), ['create the node lease']);
-  const expired: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  assert.deepEqual(whats(run({ leases: noLeases, pods: [makePod('a')] })), [
+    'create the node lease',
+  ]);
+  const expired: NodeSnapshot['leases'] = new Map([
+    [ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }],
+  ]);
   assert.deepEqual(whats(run({ leases: expired, pods: [makePod('a')] })), ['renew the node lease']);
   assert.deepEqual(evicted(run({ leases: noLeases, pods: [makePod('a')] })), []);
 });
 
 test('our own lease is renewed in time without holding up the drain', () => {
-  const due: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
+  const due: NodeSnapshot['leases'] = new Map([
+    [ourLease.key, { ...ourLease, renewTime: at(-1000) }],
+  ]);
   const decision = run({ leases: due, pods: [makePod('a')] });
   assert.ok(whats(decision).includes('renew the node lease'));
   assert.deepEqual(evicted(decision), ['a']);
@@ -379,54 +536,89 @@ test('Announce touches nothing but says so; Cordon holds and evicts nothing', ()
   });
   assert.deepEqual(whats(announced), ['report on the node', 'report Announced']);
   assert.match(JSON.stringify(announced.writes[0]?.body), /MaintenancePlanned/);
-  const cordoned = run({ requests: [makeRequest('one', { stage: 'Cordon' })], pods: [makePod('a')] });
+  const cordoned = run({
+    requests: [makeRequest('one', { stage: 'Cordon' })],
+    pods: [makePod('a')],
+  });
   assert.deepEqual(cordoned.calls, []);
   assert.ok(whats(cordoned).includes('report Cordoned'));
 });
 
 test('a refused pod stops the drain before the first eviction', () => {
   const policy = { ...seedPolicy, deleteEmptyDirData: false };
-  const decision = run({ requests: [makeRequest('one', { policy })], pods: [makePod('a'), makePod('b', { localData: true })] });
+  const decision = run({
+    requests: [makeRequest('one', { policy })],
+    pods: [makePod('a'), makePod('b', { localData: true })],
+  });
   assert.deepEqual(decision.calls, []);
   assert.match(JSON.stringify(decision.writes), /LocalData b/);
 });
 
 test('a pod stays, and the node is not drained, until its DaemonSet is known to be there or gone: a watch that is late proves nothing', () => {
-  const agent = makePod('agent', { owner: { kind: 'DaemonSet', name: 'new', uid: 'ds', apiVersion: 'apps/v1' } });
+  const agent = makePod('agent', {
+    owner: { kind: 'DaemonSet', name: 'new', uid: 'ds', apiVersion: 'apps/v1' },
+  });
   const requests = [makeRequest('one', { policy: { ...seedPolicy, force: true } })];
-  const see = (over: Partial<NodeSnapshot>) => run({ requests, pods: [agent, makePod('web')], ...over });
+  const see = (over: Partial<NodeSnapshot>) =>
+    run({ requests, pods: [agent, makePod('web')], ...over });
   const unknown = see({ goneDaemonSets: new Set(['another']) });
   assert.deepEqual(unknown.lookups, [{ kind: 'DaemonSet', key: 'shop/new', uid: 'ds' }]);
   assert.deepEqual([unknown.calls, whats(unknown)], [[], []]);
   const names = ({ calls }: Decision): readonly string[] => calls.map(({ pod }) => pod.name);
   assert.deepEqual(names(see({ goneDaemonSets: new Set(['ds']) })), ['agent', 'web']);
-  assert.deepEqual(names(see({ goneDaemonSets: new Set(), daemonSets: new Set(['shop/new']) })), ['web']);
-  assert.deepEqual(names(see({})), ['agent', 'web'], 'a list that is younger than the pods is proof');
+  assert.deepEqual(names(see({ goneDaemonSets: new Set(), daemonSets: new Set(['shop/new']) })), [
+    'web',
+  ]);
+  assert.deepEqual(
+    names(see({})),
+    ['agent', 'web'],
+    'a list that is younger than the pods is proof',
+  );
   for (const name of ['new/status', '..', 'New', '', 'a'.repeat(254)]) {
-    const pods = [makePod('agent', { owner: { kind: 'DaemonSet', name, uid: 'ds', apiVersion: 'apps/v1' } })];
-    assert.deepEqual(names(run({ requests, pods, goneDaemonSets: new Set() })), ['agent'], `no object is called ${name}: nobody is asked`);
+    const pods = [
+      makePod('agent', { owner: { kind: 'DaemonSet', name, uid: 'ds', apiVersion: 'apps/v1' } }),
+    ];
+    assert.deepEqual(
+      names(run({ requests, pods, goneDaemonSets: new Set() })),
+      ['agent'],
+      `no object is called ${name}: nobody is asked`,
+    );
   }
 });
 
 test('volumes of pods that left are waited for; those of pods that stay are not', () => {
   const attachment = { key: 'va', uid: 'va', resourceVersion: '1', nodeName: 'n1', volume: 'pv-1' };
   assert.ok(whats(run({ attachments: [attachment] })).includes('report Detaching'));
-  const stays = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' }, claims: ['data'] });
-  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, [{ kind: 'PersistentVolumeClaim', key: 'shop/data' }]);
-  assert.ok(whats(run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) })).includes('report Drained'));
+  const stays = makePod('agent', {
+    owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' },
+    claims: ['data'],
+  });
+  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, [
+    { kind: 'PersistentVolumeClaim', key: 'shop/data' },
+  ]);
+  assert.ok(
+    whats(
+      run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) }),
+    ).includes('report Drained'),
+  );
 });
 
-const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): MaintenanceRequest =>
-  makeRequest('one', {
+function ladder(action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): MaintenanceRequest {
+  return makeRequest('one', {
     policy: { ...seedPolicy, ladder: [{ afterSeconds: 60, action, gracePeriodSeconds: 5 }] },
     history: { ...noHistory, drainStartedAt: at(30), state: 'Draining' },
   });
+}
 const stuck = { pods: [makePod('a')], budgets: [makeBudget('b', { disruptionsAllowed: 0 })] };
 
 test("the operator's own pod goes last, and somebody else leads first", () => {
   const self = makePod('operator', { namespace: 'drydock-system', ready: false });
   const other = makePod('other', { namespace: 'drydock-system', nodeName: 'n2' });
-  const replicas = { pods: [self, other].map(pod => ({ ...pod, placement: {} })), nodes: [], wanted: new Set<string>() };
+  const replicas = {
+    pods: [self, other].map(pod => ({ ...pod, placement: {} })),
+    nodes: [],
+    wanted: new Set<string>(),
+  };
   const known = { pod: self.key, handedOver: false, ...replicas };
   const pods = [self, makePod('a')];
   const busy = run({ pods, self: known });
@@ -434,16 +626,28 @@ test("the operator's own pod goes last, and somebody else leads first", () => {
   const alone = run({ pods: [self], self: known });
   assert.deepEqual([evicted(alone), alone.handOver], [[], true]);
   const late = run({ pods: [self], self: { ...known, handedOver: true } });
-  assert.deepEqual([evicted(late), late.handOver], [['operator'], false], 'the other one does not lead, and is there');
-  assert.deepEqual(evicted(run({ pods: [self] })), ['operator'], 'for the replica that leads next it is a pod like any other');
+  assert.deepEqual(
+    [evicted(late), late.handOver],
+    [['operator'], false],
+    'the other one does not lead, and is there',
+  );
+  assert.deepEqual(
+    evicted(run({ pods: [self] })),
+    ['operator'],
+    'for the replica that leads next it is a pod like any other',
+  );
 });
 
 test('the ladder: each rung does what it says, and none before its time', () => {
   const early = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(89));
   assert.deepEqual(early.calls, []);
   assert.deepEqual(early.requeueAt?.epochMilliseconds, at(90).epochMilliseconds);
-  const deletion = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
-  assert.deepEqual([deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated], ['delete', 5, true]);
+  const deletion = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(90))
+    .calls[0];
+  assert.deepEqual(
+    [deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated],
+    ['delete', 5, true],
+  );
   const failed = run({ requests: [ladder('Fail')], pods: [makePod('a')] });
   assert.deepEqual(failed.calls, []);
   assert.ok(whats(failed).includes('report Failed'));
@@ -452,7 +656,9 @@ test('the ladder: each rung does what it says, and none before its time', () => 
 
 test('Release gives the node back once its failure is stored, and keeps the object', () => {
   assert.ok(whats(run({ requests: [ladder('Release')], ...stuck })).includes('report Failed'));
-  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'GivenBack' } });
+  const stored = makeRequest('one', {
+    history: { ...noHistory, state: 'Failed', failure: 'GivenBack' },
+  });
   assert.deepEqual(
     whats(run({ requests: [stored], ...stuck })).filter(what => !what.startsWith('report')),
     ['release the node'],
@@ -460,7 +666,9 @@ test('Release gives the node back once its failure is stored, and keeps the obje
 });
 
 test('a failed deadline keeps the node held and evicts no more', () => {
-  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded' } });
+  const stored = makeRequest('one', {
+    history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded' },
+  });
   const decision = run({ requests: [stored], pods: [makePod('a')] });
   assert.deepEqual(decision.calls, []);
   assert.ok(!whats(decision).includes('release the node'));
@@ -472,7 +680,12 @@ const requests = fc.array(
     finalizer: fc.boolean(),
     deleting: fc.boolean(),
     stage: fc.constantFrom('Announce' as const, 'Cordon' as const, 'Drain' as const),
-    failure: fc.constantFrom(undefined, 'LeaseLost' as const, 'GivenBack' as const, 'DeadlineExceeded' as const),
+    failure: fc.constantFrom(
+      undefined,
+      'LeaseLost' as const,
+      'GivenBack' as const,
+      'DeadlineExceeded' as const,
+    ),
   }),
   { maxLength: 3 },
 );
@@ -487,7 +700,12 @@ const snapshots = fc
       { ...heldNode, taints: [] },
       makeNode({ unschedulable: true }),
     ),
-    pods: fc.constantFrom(undefined, [], [makePod('a'), makePod('b')], [makePod('a', { deletionTimestamp: at(120) })]),
+    pods: fc.constantFrom(
+      undefined,
+      [],
+      [makePod('a'), makePod('b')],
+      [makePod('a', { deletionTimestamp: at(120) })],
+    ),
     leases: fc.constantFrom(noLeases, foreign, new Map([[ourLease.key, ourLease]])),
   })
   .map(({ requests, node, pods, leases }): NodeSnapshot => {
@@ -511,20 +729,31 @@ test('law: nothing is evicted before the hold is seen, without the lease, or for
       assert.ok(snapshot.node?.taints.some(({ key }) => key === 'test/drain'));
       assert.ok(snapshot.node?.holdRecord !== undefined);
       assert.equal(snapshot.leases.get(ourLease.key)?.holder, 'us');
-      assert.ok(snapshot.requests.some(({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none'));
+      assert.ok(
+        snapshot.requests.some(
+          ({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none',
+        ),
+      );
     }),
     { numRuns: 2000 },
   );
 });
 
 test('law: deciding twice is deciding once', () => {
-  fc.assert(fc.property(snapshots, snapshot => assert.deepEqual(decide(snapshot, now), decide(snapshot, now))));
+  fc.assert(
+    fc.property(snapshots, snapshot =>
+      assert.deepEqual(decide(snapshot, now), decide(snapshot, now)),
+    ),
+  );
 });
 
 test('law: the order of the requests does not matter', () => {
   fc.assert(
     fc.property(snapshots, snapshot =>
-      assert.deepEqual(decide({ ...snapshot, requests: snapshot.requests.toReversed() }, now), decide(snapshot, now)),
+      assert.deepEqual(
+        decide({ ...snapshot, requests: snapshot.requests.toReversed() }, now),
+        decide(snapshot, now),
+      ),
     ),
   );
 });
@@ -534,7 +763,11 @@ test('law: while somebody is to hold the node, it is not released', () => {
     fc.property(snapshots, snapshot => {
       const holders = snapshot.requests.filter(
         ({ deleting, stage, claim, finalizers, history }) =>
-          !deleting && stage !== 'Announce' && claim !== 'none' && finalizers.length > 0 && history.failure === undefined,
+          !deleting &&
+          stage !== 'Announce' &&
+          claim !== 'none' &&
+          finalizers.length > 0 &&
+          history.failure === undefined,
       );
       if (holders.length > 0 && snapshot.leases.get(ourLease.key)?.holder === 'us')
         assert.ok(!whats(decide(snapshot, now)).includes('release the node'));

@@ -39,10 +39,10 @@ const steps: readonly ReconcileStep[] = [
   deadline,
 ];
 
-const runSteps = (
+function runSteps(
   start: ReconcileContext,
   steps: readonly ReconcileStep[],
-): { readonly context: ReconcileContext; readonly finished: boolean } => {
+): { readonly context: ReconcileContext; readonly finished: boolean } {
   let context = start;
   for (const step of steps) {
     const result = step(context);
@@ -50,15 +50,24 @@ const runSteps = (
     if (!result.done) return { context, finished: false };
   }
   return { context, finished: true };
-};
+}
 
-const nodeWrites = (context: ReconcileContext, reported: readonly Reported[], finished: boolean): ReconcileContext['writes'] =>
-  finished && reported.length === context.progresses.length && reported.length > 0
+function nodeWrites(
+  context: ReconcileContext,
+  reported: readonly Reported[],
+  finished: boolean,
+): ReconcileContext['writes'] {
+  return finished && reported.length === context.progresses.length && reported.length > 0
     ? conditionsWrites(context, lifecycleConditionsFor(reported))
     : [];
+}
 
 /** Assembles the decision from the context, without the writes that report it. */
-const decisionOf = (context: ReconcileContext, reported: readonly Reported[], requestUnanswered = false): Decision => {
+function decisionOf(
+  context: ReconcileContext,
+  reported: readonly Reported[],
+  requestUnanswered = false,
+): Decision {
   const requeueAt = earliest([...context.moments, ...reported.map(one => one.requeueAt)]);
   return {
     writes: context.writes,
@@ -68,7 +77,9 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[], re
     waitsForSlots: context.plan.waitsForSlots,
     ...(context.desiredHost && { desiredHost: context.desiredHost }),
     remaining: context.evictable.size,
-    watchPods: context.snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
+    watchPods: context.snapshot.requests.some(
+      ({ deleting, stage }) => !deleting && stage === 'Drain',
+    ),
     confirmPods: context.confirmPods,
     handOver: context.handOver,
     requestUnanswered,
@@ -76,14 +87,14 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[], re
     notes: memoAfter(context, reported),
     ...(requeueAt && { requeueAt }),
   };
-};
+}
 
 /**
  * Decides what to do about a node now: a pure function of the snapshot and the time. It keeps no
  * state, so a process that is killed at any line continues after its restart where it was.
  * Everything stored is in the API; `memo` only saves calls and writes.
  */
-export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision => {
+export function decide(snapshot: NodeSnapshot, now: Temporal.Instant): Decision {
   const walked = runSteps(startContext(snapshot, now), steps);
   const { finished } = walked;
   const { context, requestUnanswered } = cleanUpEvictionRequests(walked.context);
@@ -91,13 +102,19 @@ export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision 
   const all = [...reported, ...refusedClaims(context)];
   const decision = decisionOf(context, all, requestUnanswered);
   const written = all.flatMap(({ write }) => (write ? [write] : []));
-  return { ...decision, writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written] };
-};
+  return {
+    ...decision,
+    writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written],
+  };
+}
 
 /** Assumes that the caller holds the node: the drain looks at no lease, no mark and no status. */
 const assumeHeld: ReconcileStep = context => ({
   done: true,
-  context: { ...context, progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })) },
+  context: {
+    ...context,
+    progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })),
+  },
 });
 
 /** Result of the drain alone, for a user at a keyboard. */
@@ -108,8 +125,11 @@ export type Evacuation = { readonly decision: Decision; readonly reports: readon
  * another party holds. The decision has no writes; there is a report for each request as soon as
  * the pods are known.
  */
-export const decideDrainOnly = (snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation => {
+export function decideDrainOnly(snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation {
   const { context, finished } = runSteps(startContext(snapshot, now), [assumeHeld, drain]);
   const reported = reports(context, finished).map(({ progress, report }) => ({ progress, report }));
-  return { decision: { ...decisionOf(context, reported), writes: [] }, reports: reported.map(({ report }) => report) };
-};
+  return {
+    decision: { ...decisionOf(context, reported), writes: [] },
+    reports: reported.map(({ report }) => report),
+  };
+}

@@ -18,7 +18,12 @@ export type Lookup =
    * Completeness of the windows: whether the watch has delivered all that were there before this
    * request.
    */
-  | { readonly kind: 'MaintenanceWindows'; readonly key: string; readonly uid: string; readonly generation: number };
+  | {
+      readonly kind: 'MaintenanceWindows';
+      readonly key: string;
+      readonly uid: string;
+      readonly generation: number;
+    };
 
 /** Decision on what to do about a node now. */
 export type Decision = {

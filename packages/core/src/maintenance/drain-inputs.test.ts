@@ -5,8 +5,11 @@ import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 const nothing: DrainInputs = { pods: [], budgets: [], daemonSets: new Set() };
-const states = (drainInputs: DrainInputs) =>
-  decideDrainOnly(snapshotOf(makeRequest('one'), drainInputs), at(0)).reports.map(({ state }) => state);
+function states(drainInputs: DrainInputs) {
+  return decideDrainOnly(snapshotOf(makeRequest('one'), drainInputs), at(0)).reports.map(
+    ({ state }) => state,
+  );
+}
 
 test('what is seen at one moment counts as it is: a node without pods is empty, there is nothing to be confirmed', () => {
   assert.deepEqual(states(nothing), ['Drained']);

@@ -19,27 +19,29 @@ export type DrainInputs = {
 };
 
 /** Returns the snapshot that the drain of one request would see, with no eviction sent yet. */
-export const snapshotOf = (
+export function snapshotOf(
   request: MaintenanceRequest,
   { node, pods, budgets, daemonSets, vms, unscheduled }: DrainInputs,
-): NodeSnapshot => ({
-  nodeName: request.nodeName,
-  ...(node && { node }),
-  requests: [request],
-  pods,
-  podsConfirmed: true,
-  budgets,
-  daemonSets,
-  ...(vms && { vms }),
-  ...(unscheduled && { unscheduled }),
-  leases: new Map(),
-  attachments: [],
-  volumes: new Map(),
-  attempts: new Map(),
-  inFlight: [],
-  memo: emptyMemo,
-  adapters: [request.adapter],
-  missingKinds: new Set(),
-  windows: [],
-  terms: { durationSeconds: 0, renewEverySeconds: 0 },
-});
+): NodeSnapshot {
+  return {
+    nodeName: request.nodeName,
+    ...(node && { node }),
+    requests: [request],
+    pods,
+    podsConfirmed: true,
+    budgets,
+    daemonSets,
+    ...(vms && { vms }),
+    ...(unscheduled && { unscheduled }),
+    leases: new Map(),
+    attachments: [],
+    volumes: new Map(),
+    attempts: new Map(),
+    inFlight: [],
+    memo: emptyMemo,
+    adapters: [request.adapter],
+    missingKinds: new Set(),
+    windows: [],
+    terms: { durationSeconds: 0, renewEverySeconds: 0 },
+  };
+}

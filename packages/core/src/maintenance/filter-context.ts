@@ -3,7 +3,15 @@ import { vmPodsOf } from '../vm/vm-pod.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 
 /** Returns the facts beside a pod of this node that are needed to judge the pod. */
-export const filterContextOf = (
-  { nodeName, pods = [], vms, daemonSets, planWork }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets' | 'planWork'>,
+export function filterContextOf(
+  {
+    nodeName,
+    pods = [],
+    vms,
+    daemonSets,
+    planWork,
+  }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets' | 'planWork'>,
   now: Temporal.Instant,
-): FilterContext => ({ now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms), planWork });
+): FilterContext {
+  return { now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms), planWork };
+}

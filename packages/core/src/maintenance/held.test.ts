@@ -3,15 +3,25 @@ import { test } from 'node:test';
 import { heldNode, makeNode, makeRequest } from '../testing/make.ts';
 import { isHeldAlready, markedByPredecessor } from './held.ts';
 
-/** Whether a node is held when nothing of ours says so: all taints of the kind, and no claim of ours. */
+/**
+ * Whether a node is held when nothing of ours says so: all taints of the kind, and no claim of
+ * ours.
+ */
 
 const { taints } = heldNode;
 const foreign = makeRequest('one', { claim: 'none' });
-const unmarked = { ...foreign, adapter: { ...foreign.adapter, marks: () => ({ unschedulable: true, taints: [], labels: {} }) } };
+const unmarked = {
+  ...foreign,
+  adapter: { ...foreign.adapter, marks: () => ({ unschedulable: true, taints: [], labels: {} }) },
+};
 
 const cases: readonly (readonly [string, boolean, Parameters<typeof markedByPredecessor>])[] = [
   ['all taints of the kind', true, [makeNode({ taints }), foreign]],
-  ['among others', true, [makeNode({ taints: [{ key: 'gpu', effect: 'NoSchedule' }, ...taints] }), foreign]],
+  [
+    'among others',
+    true,
+    [makeNode({ taints: [{ key: 'gpu', effect: 'NoSchedule' }, ...taints] }), foreign],
+  ],
   ['some of them', false, [makeNode({ taints: taints.slice(0, 1) }), foreign]],
   ['others', false, [makeNode({ taints: [{ key: 'gpu', effect: 'NoSchedule' }] }), foreign]],
   ['none', false, [makeNode(), foreign]],

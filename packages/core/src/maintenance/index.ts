@@ -8,5 +8,13 @@ export { releaseDuringWorkAnnotation } from './plan-work.ts';
 export { notAllowedText, problemWrite } from './problem.ts';
 export { type Problem, type Report, withContest, withStay } from './report.ts';
 export { emptyMemo, type NodeSnapshot, type ReconcileMemo, type Self } from './snapshot.ts';
-export { type OperatorPod, type OperatorView, operatorPods, operatorSelector, readOperatorPod, stayIn, stayingOn } from './successor.ts';
+export {
+  type OperatorPod,
+  type OperatorView,
+  operatorPods,
+  operatorSelector,
+  readOperatorPod,
+  stayIn,
+  stayingOn,
+} from './successor.ts';
 export { type StoredVm, storedVms, type VmsNow, vmsNow } from './vms-now.ts';

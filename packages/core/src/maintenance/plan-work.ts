@@ -20,24 +20,42 @@ export const releaseDuringWorkAnnotation = 'drydock.dev/release-during-work';
  * Reports whether a deleted Maintenance has to wait for the work of its plan. Plans that are not
  * known yet count as working.
  */
-export const waitsForWork = (request: MaintenanceRequest, { node, planWork }: Pick<NodeSnapshot, 'node' | 'planWork'>): boolean => {
+export function waitsForWork(
+  request: MaintenanceRequest,
+  { node, planWork }: Pick<NodeSnapshot, 'node' | 'planWork'>,
+): boolean {
   const { deleting, plan, releasesDuringWork } = request;
-  if (!deleting || plan === undefined || releasesDuringWork || planWork === undefined || !hasFinalizer(request)) return false;
-  return node?.holdRecord !== undefined && (planWork.plans === undefined || planWork.plans.has(labelOf(plan)));
-};
+  if (
+    !deleting ||
+    plan === undefined ||
+    releasesDuringWork ||
+    planWork === undefined ||
+    !hasFinalizer(request)
+  )
+    return false;
+  return (
+    node?.holdRecord !== undefined &&
+    (planWork.plans === undefined || planWork.plans.has(labelOf(plan)))
+  );
+}
 
-const remedyFor = ({ name }: MaintenanceRequest): string =>
-  `to release it at once: kubectl annotate maintenances.drydock.dev ${name} ${releaseDuringWorkAnnotation}=true`;
+function remedyFor({ name }: MaintenanceRequest): string {
+  return `to release it at once: kubectl annotate maintenances.drydock.dev ${name} ${releaseDuringWorkAnnotation}=true`;
+}
 
 /** Returns the problem that the status of such a Maintenance reports. */
-export const workProblem = (request: MaintenanceRequest): Problem => ({
-  reason: 'WorkOfPlan',
-  message: `deleted, and released when the work of MaintenancePlan ${request.plan ?? ''} on the node has ended; ${remedyFor(request)}`,
-});
+export function workProblem(request: MaintenanceRequest): Problem {
+  return {
+    reason: 'WorkOfPlan',
+    message: `deleted, and released when the work of MaintenancePlan ${request.plan ?? ''} on the node has ended; ${remedyFor(request)}`,
+  };
+}
 
 /** Returns the blocker that keeps its node. */
-export const workBlocker = (request: MaintenanceRequest): BlockerInfo => ({
-  cause: 'WorkOfPlan',
-  message: `MaintenancePlan ${request.plan ?? ''} works on the node: it ends within the time limit of its work`,
-  remedy: remedyFor(request),
-});
+export function workBlocker(request: MaintenanceRequest): BlockerInfo {
+  return {
+    cause: 'WorkOfPlan',
+    message: `MaintenancePlan ${request.plan ?? ''} works on the node: it ends within the time limit of its work`,
+    remedy: remedyFor(request),
+  };
+}

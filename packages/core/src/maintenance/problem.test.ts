@@ -12,13 +12,17 @@ import type { Report } from './report.ts';
 const problem = { reason: 'Panic', message: 'a defect of Drydock' };
 
 /** What the kind of this request is given to tell. */
-const reportFor = (history: Partial<MaintenanceRequest['history']>): Report => {
+function reportFor(history: Partial<MaintenanceRequest['history']>): Report {
   const told: Report[] = [];
   const { adapter } = makeRequest('one');
   const listens = { ...adapter, status: (report: Report) => ({ said: told.push(report) }) };
-  problemWrite(makeRequest('one', { adapter: listens, history: { ...noHistory, ...history } }), problem, at(0));
+  problemWrite(
+    makeRequest('one', { adapter: listens, history: { ...noHistory, ...history } }),
+    problem,
+    at(0),
+  );
   return told[0] as Report;
-};
+}
 
 describe('what has been said before stays', () => {
   const states: readonly (readonly [MaintenanceState | undefined, boolean])[] = [
@@ -31,7 +35,10 @@ describe('what has been said before stays', () => {
   for (const [state, held] of states)
     test(`${state ?? 'nothing yet'}: ${held ? 'held' : 'not held'}`, () => {
       const report = reportFor(state === undefined ? {} : { state });
-      assert.deepEqual([report.state, report.held, report.problem], [state ?? 'Pending', held, problem]);
+      assert.deepEqual(
+        [report.state, report.held, report.problem],
+        [state ?? 'Pending', held, problem],
+      );
     });
 
   test('a failure and times, and none where there were none', () => {
@@ -52,15 +59,26 @@ describe('what has been said before stays', () => {
 });
 
 test('it is written once, against the version that was read', () => {
-  const { description: what, path, body } = problemWrite(makeRequest('good'), problem, at(0)) as Write;
+  const {
+    description: what,
+    path,
+    body,
+  } = problemWrite(makeRequest('good'), problem, at(0)) as Write;
   assert.deepEqual(
     { what, path, body },
     {
       what: 'report Panic',
       path: '/apis/test/v1/plains/good/status',
-      body: { metadata: { resourceVersion: '30' }, status: { phase: 'Pending', problem: problem.message, blockers: [] } },
+      body: {
+        metadata: { resourceVersion: '30' },
+        status: { phase: 'Pending', problem: problem.message, blockers: [] },
+      },
     },
   );
   const status = { phase: 'Pending', problem: problem.message, blockers: [] };
-  assert.equal(problemWrite(makeRequest('good', { status }), problem, at(0)), undefined, 'it is there already');
+  assert.equal(
+    problemWrite(makeRequest('good', { status }), problem, at(0)),
+    undefined,
+    'it is there already',
+  );
 });

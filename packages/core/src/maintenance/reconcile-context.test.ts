@@ -10,10 +10,20 @@ import { emptyMemo } from './snapshot.ts';
 describe('a drain', () => {
   const cordon = makeRequest('one', { stage: 'Cordon' });
   // Whether it drains, and whether it does so now.
-  const rows: readonly (readonly [what: string, ReturnType<typeof makeProgress>, drains: boolean, active: boolean])[] = [
+  const rows: readonly (readonly [
+    what: string,
+    ReturnType<typeof makeProgress>,
+    drains: boolean,
+    active: boolean,
+  ])[] = [
     ['held and granted', makeProgress(), true, true],
     ['that only cordons', makeProgress({ request: cordon }), false, false],
-    ['that only cordons, and pauses', makeProgress({ request: cordon, paused: true }), false, false],
+    [
+      'that only cordons, and pauses',
+      makeProgress({ request: cordon, paused: true }),
+      false,
+      false,
+    ],
     ['without the lease', makeProgress({ granted: false }), false, false],
     ['without its marks on the node', makeProgress({ holds: false }), false, false],
     ['that pauses', makeProgress({ paused: true }), true, false],
@@ -33,7 +43,13 @@ test('at the start nothing is known, granted or asked for', () => {
     progresses: [{ request, granted: false, holds: false, barred: false, leaseErrors: 0 }],
     leaving: [],
     writes: [],
-    plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: new Map() },
+    plan: {
+      calls: [],
+      blockerInfos: [],
+      waitsFor: [],
+      waitsForSlots: false,
+      recreations: new Map(),
+    },
     moments: [],
     lookups: [],
     confirmPods: false,
@@ -50,16 +66,31 @@ test('at the start nothing is known, granted or asked for', () => {
 
 test('a failure of the past counts, but for a node that was missing: it is looked for anew', () => {
   const failureOf = (failure: NonNullable<MaintenanceRequest['history']['failure']>) =>
-    startContext(makeSnapshot({ requests: [makeRequest('one', { history: { ...noHistory, failure } })] }), at(0)).progresses.map(
-      progress => progress.failure,
-    );
+    startContext(
+      makeSnapshot({ requests: [makeRequest('one', { history: { ...noHistory, failure } })] }),
+      at(0),
+    ).progresses.map(progress => progress.failure);
   assert.deepEqual(failureOf('LeaseLost'), ['LeaseLost']);
   assert.deepEqual(failureOf('NodeNotFound'), [undefined]);
 });
 
 test('what is announced of a request names it, with its namespace where it has one', () => {
   const text = { reason: 'r', message: 'm' };
-  const about = { apiVersion: 'test/v1', kind: 'Plain', name: 'one', uid: 'uid-one', resourceVersion: '30' };
-  assert.deepEqual(kubeEventFor(makeRequest('one'), 'Normal', text), { type: 'Normal', ...text, component: 'test', about });
-  assert.deepEqual(kubeEventFor(makeRequest('one', { namespace: 'ops' }), 'Normal', text).about, { ...about, namespace: 'ops' });
+  const about = {
+    apiVersion: 'test/v1',
+    kind: 'Plain',
+    name: 'one',
+    uid: 'uid-one',
+    resourceVersion: '30',
+  };
+  assert.deepEqual(kubeEventFor(makeRequest('one'), 'Normal', text), {
+    type: 'Normal',
+    ...text,
+    component: 'test',
+    about,
+  });
+  assert.deepEqual(kubeEventFor(makeRequest('one', { namespace: 'ops' }), 'Normal', text).about, {
+    ...about,
+    namespace: 'ops',
+  });
 });

@@ -69,13 +69,19 @@ export type RequestProgress = {
 };
 
 /** Reports whether the request has the lease and wants the node held. */
-export const hasNode = ({ granted, holds }: RequestProgress): boolean => granted && holds;
+export function hasNode({ granted, holds }: RequestProgress): boolean {
+  return granted && holds;
+}
 
 /** Reports whether the request drains the node, and its marks are on the node. */
-export const isDraining = (progress: RequestProgress): boolean => progress.request.stage === 'Drain' && hasNode(progress);
+export function isDraining(progress: RequestProgress): boolean {
+  return progress.request.stage === 'Drain' && hasNode(progress);
+}
 
 /** Reports whether the request drains the node, and the drain neither pauses nor has failed. */
-export const isActive = (progress: RequestProgress): boolean => isDraining(progress) && !progress.paused && progress.failure === undefined;
+export function isActive(progress: RequestProgress): boolean {
+  return isDraining(progress) && !progress.paused && progress.failure === undefined;
+}
 
 /** Facts and decisions that are passed from step to step. */
 export type ReconcileContext = {
@@ -121,7 +127,7 @@ export type ReconcileStep = (context: ReconcileContext) => StepResult;
  * Returns the progress before the first step. A missing node is looked up again each time; the
  * other failures are facts of the past.
  */
-export const firstProgress = (request: MaintenanceRequest): RequestProgress => {
+export function firstProgress(request: MaintenanceRequest): RequestProgress {
   const { failure, leaseErrors } = request.history;
   return {
     request,
@@ -131,27 +137,35 @@ export const firstProgress = (request: MaintenanceRequest): RequestProgress => {
     leaseErrors,
     ...(failure !== undefined && failure !== 'NodeNotFound' && { failure }),
   };
-};
+}
 
 /**
  * Returns the progress of a lingering request: the node stays held as it was, and nothing more is
  * evicted for it.
  */
-const lingering = (request: MaintenanceRequest): RequestProgress => ({
-  ...firstProgress(request),
-  paused: true,
-  lingers: true,
-  problem: workProblem(request),
-});
+function lingering(request: MaintenanceRequest): RequestProgress {
+  return {
+    ...firstProgress(request),
+    paused: true,
+    lingers: true,
+    problem: workProblem(request),
+  };
+}
 
 /** Seconds after which the removal of marks is no longer reported. */
 const restoredFor = 600;
 
-const restoredOfLate = ({ restored }: NodeSnapshot['memo'], now: Temporal.Instant): Pick<ReconcileContext, 'restored'> =>
-  restored !== undefined && isBefore(now, secondsAfter(restored.lastAt, restoredFor)) ? { restored } : {};
+function restoredOfLate(
+  { restored }: NodeSnapshot['memo'],
+  now: Temporal.Instant,
+): Pick<ReconcileContext, 'restored'> {
+  return restored !== undefined && isBefore(now, secondsAfter(restored.lastAt, restoredFor))
+    ? { restored }
+    : {};
+}
 
 /** Returns the context before the first step. */
-export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): ReconcileContext => {
+export function startContext(snapshot: NodeSnapshot, now: Temporal.Instant): ReconcileContext {
   const requests = snapshot.requests.toSorted(byAge);
   const waits = (request: MaintenanceRequest): boolean => waitsForWork(request, snapshot);
   return {
@@ -160,9 +174,17 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
     progresses: requests
       .filter(request => !request.deleting || waits(request))
       .map(request => (waits(request) ? lingering(request) : firstProgress(request))),
-    leaving: requests.filter(request => request.deleting && hasFinalizer(request) && !waits(request)),
+    leaving: requests.filter(
+      request => request.deleting && hasFinalizer(request) && !waits(request),
+    ),
     writes: [],
-    plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: snapshot.memo.recreations },
+    plan: {
+      calls: [],
+      blockerInfos: [],
+      waitsFor: [],
+      waitsForSlots: false,
+      recreations: snapshot.memo.recreations,
+    },
     moments: [],
     lookups: [],
     confirmPods: false,
@@ -172,26 +194,33 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
     recalled: new Map(),
     stillMoving: [],
     ...(snapshot.memo.vms && { vms: snapshot.memo.vms }),
-    ...(snapshot.memo.residents && snapshot.node?.holdRecord !== undefined && { residents: snapshot.memo.residents }),
+    ...(snapshot.memo.residents &&
+      snapshot.node?.holdRecord !== undefined && { residents: snapshot.memo.residents }),
     ...restoredOfLate(snapshot.memo, now),
     ...(snapshot.memo.leaseMissedAt && { leaseMissedAt: snapshot.memo.leaseMissedAt }),
   };
-};
+}
 
-const subjectOf = (request: MaintenanceRequest): ObjectReference => ({
-  apiVersion: request.adapter.apiVersion,
-  kind: request.adapter.kind,
-  name: request.name,
-  ...(request.namespace !== undefined && { namespace: request.namespace }),
-  uid: request.uid,
-  resourceVersion: request.resourceVersion,
-});
+function subjectOf(request: MaintenanceRequest): ObjectReference {
+  return {
+    apiVersion: request.adapter.apiVersion,
+    kind: request.adapter.kind,
+    name: request.name,
+    ...(request.namespace !== undefined && { namespace: request.namespace }),
+    uid: request.uid,
+    resourceVersion: request.resourceVersion,
+  };
+}
 
-export const nodeSubject = ({ name, uid }: Node): ObjectReference => ({ apiVersion: 'v1', kind: 'Node', name, uid });
+export function nodeSubject({ name, uid }: Node): ObjectReference {
+  return { apiVersion: 'v1', kind: 'Node', name, uid };
+}
 
-export const kubeEventFor = (
+export function kubeEventFor(
   request: MaintenanceRequest,
   type: KubeEvent['type'],
   text: { readonly reason: string; readonly message: string },
   about: ObjectReference = subjectOf(request),
-): KubeEvent => ({ type, ...text, component: request.adapter.component, about });
+): KubeEvent {
+  return { type, ...text, component: request.adapter.component, about };
+}

@@ -44,8 +44,11 @@ export type Report = {
 };
 
 /** Appends the sentence on removed marks to the text, if there is one. */
-export const withContest = (text: string, { contested }: Pick<Report, 'contested'>): string =>
-  contested === undefined ? text : `${text}; ${contested}`;
+export function withContest(text: string, { contested }: Pick<Report, 'contested'>): string {
+  return contested === undefined ? text : `${text}; ${contested}`;
+}
 
 /** Appends the sentence on the operator's own pod to the text, if there is one. */
-export const withStay = (text: string, { stays }: Pick<Report, 'stays'>): string => (stays === undefined ? text : `${text}; ${stays}`);
+export function withStay(text: string, { stays }: Pick<Report, 'stays'>): string {
+  return stays === undefined ? text : `${text}; ${stays}`;
+}

@@ -43,7 +43,10 @@ export type ReconcileMemo = {
    * Last written status by the request's key: the time, the gist, and the ids of its blockers that
    * need help.
    */
-  readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string; readonly stuck: ReadonlySet<string> }>;
+  readonly reported: ReadonlyMap<
+    string,
+    { readonly at: Temporal.Instant; readonly gist: string; readonly stuck: ReadonlySet<string> }
+  >;
   /** Pods that came although the node is held, by owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
   /**
@@ -130,7 +133,10 @@ export type NodeSnapshot = {
    * Pods that are on no node, by namespace, as far as listed, and the time of the list; missing if
    * they are never listed.
    */
-  readonly unscheduled?: ReadonlyMap<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>;
+  readonly unscheduled?: ReadonlyMap<
+    string,
+    { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }
+  >;
   /**
    * uids of DaemonSets that are gone according to the API server; missing if `daemonSets` is newer
    * than the pods, and complete.

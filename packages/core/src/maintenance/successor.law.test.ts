@@ -5,15 +5,26 @@ import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
-import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../testing/make.ts';
+import {
+  at,
+  heldNode,
+  makeBudget,
+  makeNode,
+  makePod,
+  makeRequest,
+  makeSnapshot,
+  ourLease,
+} from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
 import { emptyMemo } from './snapshot.ts';
 import type { OperatorPod } from './successor.ts';
 
 /**
- * One to three nodes, one or two replicas of the operator that may run on all of them or on some, and maintenances that come at any moment, between any two steps of the
- * operator, the scheduler and kubelets: at every end an operator runs, or can be scheduled, and every node is given back without anybody's help.
+ * One to three nodes, one or two replicas of the operator that may run on all of them or on some,
+ * and maintenances that come at any moment, between any two steps of the operator, the scheduler
+ * and kubelets: at every end an operator runs, or can be scheduled, and every node is given back
+ * without anybody's help.
  */
 
 const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
@@ -33,7 +44,14 @@ const deeds = ['maintain', 'look', 'schedule', 'start', 'end', 'lead'] as const;
 type Deed = { readonly what: (typeof deeds)[number]; readonly of: number };
 
 /** Looks take most of the time, so that a maintenance is made in the middle of another one. */
-const weights: Readonly<Record<Deed['what'], number>> = { maintain: 2, look: 12, schedule: 1, start: 1, end: 1, lead: 1 };
+const weights: Readonly<Record<Deed['what'], number>> = {
+  maintain: 2,
+  look: 12,
+  schedule: 1,
+  start: 1,
+  end: 1,
+  lead: 1,
+};
 
 class OperatorWorld {
   readonly shape: Shape;
@@ -62,7 +80,9 @@ class OperatorWorld {
 
   /** Where the scheduler would put a pod now, by other means than the operator's. */
   get free(): readonly string[] {
-    return [...this.nodes.values()].filter(node => !node.unschedulable && Object.hasOwn(node.labels, role)).map(({ name }) => name);
+    return [...this.nodes.values()]
+      .filter(node => !node.unschedulable && Object.hasOwn(node.labels, role))
+      .map(({ name }) => name);
   }
 
   do({ what, of }: Deed): void {
@@ -93,7 +113,8 @@ class OperatorWorld {
 
   /** All maintenances are deleted. Only an operator gives their nodes back. */
   giveBack(): void {
-    for (const [name, request] of this.requests) this.requests.set(name, { ...request, deleting: true });
+    for (const [name, request] of this.requests)
+      this.requests.set(name, { ...request, deleting: true });
     this.rest();
   }
 
@@ -112,17 +133,30 @@ class OperatorWorld {
       pod.deletionTimestamp !== undefined,
       pod.unschedulable,
     ]);
-    return JSON.stringify([pods, [...this.nodes.values()], [...this.requests.keys()], this.leader, this.#handedOver]);
+    return JSON.stringify([
+      pods,
+      [...this.nodes.values()],
+      [...this.requests.keys()],
+      this.leader,
+      this.#handedOver,
+    ]);
   }
 
   #setNode(name: string, more: Partial<Node>): void {
-    const before = this.nodes.get(name) ?? makeNode({ key: name, name, uid: name, conditions: [ready] });
+    const before =
+      this.nodes.get(name) ?? makeNode({ key: name, name, uid: name, conditions: [ready] });
     this.nodes.set(name, { ...before, ...more });
   }
 
   #make(): void {
     this.#made += 1;
-    const pod = makePod(`drydock-${this.#made}`, { namespace: 'drydock', nodeName: '', labels, phase: 'Pending', ready: false });
+    const pod = makePod(`drydock-${this.#made}`, {
+      namespace: 'drydock',
+      nodeName: '',
+      labels,
+      phase: 'Pending',
+      ready: false,
+    });
     const placement = this.shape.roles === undefined ? {} : { nodeSelector: { [role]: '' } };
     this.pods.set(pod.key, { ...pod, placement });
   }
@@ -132,16 +166,26 @@ class OperatorWorld {
       if (pod.nodeName !== '') continue;
       const taken = new Set([...this.pods.values()].map(({ nodeName }) => nodeName));
       const free =
-        this.shape.roles === undefined ? [...this.nodes.values()].filter(node => !node.unschedulable).map(({ name }) => name) : this.free;
-      const [nodeName] = free.toSorted((one, other) => Number(taken.has(one)) - Number(taken.has(other)));
+        this.shape.roles === undefined
+          ? [...this.nodes.values()].filter(node => !node.unschedulable).map(({ name }) => name)
+          : this.free;
+      const [nodeName] = free.toSorted(
+        (one, other) => Number(taken.has(one)) - Number(taken.has(other)),
+      );
       const { unschedulable: _, ...rest } = pod;
-      this.pods.set(pod.key, nodeName === undefined ? { ...rest, unschedulable: '0 nodes are available' } : { ...rest, nodeName });
+      this.pods.set(
+        pod.key,
+        nodeName === undefined
+          ? { ...rest, unschedulable: '0 nodes are available' }
+          : { ...rest, nodeName },
+      );
     }
   }
 
   #start(pod: OperatorPod): void {
     const now = this.pods.get(pod.key);
-    if (now?.nodeName && now.deletionTimestamp === undefined) this.pods.set(now.key, { ...now, phase: 'Running', ready: true });
+    if (now?.nodeName && now.deletionTimestamp === undefined)
+      this.pods.set(now.key, { ...now, phase: 'Running', ready: true });
   }
 
   #end(pod: OperatorPod): void {
@@ -150,7 +194,10 @@ class OperatorWorld {
     if (this.leader === pod.key) this.leader = undefined;
   }
 
-  /** Whoever runs may lead where nobody does: also one that is being deleted, until its kubelet has ended it. */
+  /**
+   * Whoever runs may lead where nobody does: also one that is being deleted, until its kubelet has
+   * ended it.
+   */
   #lead(): void {
     if (this.leader !== undefined) return;
     const [next] = this.running;
@@ -163,7 +210,11 @@ class OperatorWorld {
     const policy = { ...seedPolicy, disableEviction: this.shape.deletes };
     this.requests.set(
       nodeName,
-      makeRequest(nodeName, { nodeName, policy, history: { ...noHistory, state: 'Draining', drainStartedAt: at(0) } }),
+      makeRequest(nodeName, {
+        nodeName,
+        policy,
+        history: { ...noHistory, state: 'Draining', drainStartedAt: at(0) },
+      }),
     );
   }
 
@@ -181,8 +232,14 @@ class OperatorWorld {
 
   #decide(node: Node, request: MaintenanceRequest): Decision {
     const pods = [...this.pods.values()];
-    const healthy = pods.filter(({ ready, deletionTimestamp }) => ready && deletionTimestamp === undefined).length;
-    const counts = { currentHealthy: healthy, desiredHealthy: this.shape.replicas - 1, expectedPods: this.shape.replicas };
+    const healthy = pods.filter(
+      ({ ready, deletionTimestamp }) => ready && deletionTimestamp === undefined,
+    ).length;
+    const counts = {
+      currentHealthy: healthy,
+      desiredHealthy: this.shape.replicas - 1,
+      expectedPods: this.shape.replicas,
+    };
     const disruptionsAllowed = Math.max(0, healthy - counts.desiredHealthy);
     const budget = makeBudget('drydock', {
       key: 'drydock/drydock',
@@ -191,7 +248,9 @@ class OperatorWorld {
       ...counts,
       disruptionsAllowed,
     });
-    const wanted = new Set([...this.requests.values()].filter(({ deleting }) => !deleting).map(one => one.nodeName));
+    const wanted = new Set(
+      [...this.requests.values()].filter(({ deleting }) => !deleting).map(one => one.nodeName),
+    );
     const lease = { ...ourLease, key: `leases/node-${node.name}` };
     const snapshot = makeSnapshot({
       nodeName: node.name,
@@ -201,14 +260,27 @@ class OperatorWorld {
       budgets: [budget],
       leases: new Map([[lease.key, lease]]),
       memo: emptyMemo,
-      self: { pod: this.leader ?? '', handedOver: this.#handedOver, pods, nodes: [...this.nodes.values()], wanted },
+      self: {
+        pod: this.leader ?? '',
+        handedOver: this.#handedOver,
+        pods,
+        nodes: [...this.nodes.values()],
+        wanted,
+      },
     });
     return decide(snapshot, at(1));
   }
 
   #carryOut(node: Node, { writes, calls, handOver }: Decision): void {
-    if (node.holdRecord === undefined && writes.some(({ path, method }) => path === `/api/v1/nodes/${node.name}` && method === 'PATCH'))
-      this.#setNode(node.name, { unschedulable: true, taints: heldNode.taints, holdRecord: heldNode.holdRecord ?? '' });
+    if (
+      node.holdRecord === undefined &&
+      writes.some(({ path, method }) => path === `/api/v1/nodes/${node.name}` && method === 'PATCH')
+    )
+      this.#setNode(node.name, {
+        unschedulable: true,
+        taints: heldNode.taints,
+        holdRecord: heldNode.holdRecord ?? '',
+      });
     for (const { pod } of calls) this.#evict(pod);
     if (handOver) {
       const before = this.leader;
@@ -242,7 +314,11 @@ const shape: fc.Arbitrary<Shape> = fc
     replicas,
     deletes,
     // It runs somewhere at the beginning.
-    roles: picked.slice(0, nodes).every(Boolean) ? undefined : picked.slice(0, nodes).some(Boolean) ? picked : [true, ...picked.slice(1)],
+    roles: picked.slice(0, nodes).every(Boolean)
+      ? undefined
+      : picked.slice(0, nodes).some(Boolean)
+        ? picked
+        : [true, ...picked.slice(1)],
   }));
 
 const deed: fc.Arbitrary<Deed> = fc.record({
@@ -256,10 +332,18 @@ test('at every end an operator runs or can be scheduled, and every node is given
       const world = new OperatorWorld(given);
       for (const one of story) world.do(one);
       world.rest();
-      const where = [...world.nodes.values()].map(({ name, unschedulable }) => `${name}${unschedulable ? ' held' : ''}`).join(', ');
+      const where = [...world.nodes.values()]
+        .map(({ name, unschedulable }) => `${name}${unschedulable ? ' held' : ''}`)
+        .join(', ');
       assert.ok(world.running.length > 0, `no operator runs: ${where}`);
       world.giveBack();
-      assert.deepEqual([world.requests.size, [...world.nodes.values()].filter(({ unschedulable }) => unschedulable)], [0, []]);
+      assert.deepEqual(
+        [
+          world.requests.size,
+          [...world.nodes.values()].filter(({ unschedulable }) => unschedulable),
+        ],
+        [0, []],
+      );
       assert.equal(world.running.length, given.replicas, 'all replicas run again');
     }),
     { numRuns: 1000 },

@@ -8,8 +8,12 @@ import { storedVms, vmsNow } from './vms-now.ts';
 
 const nothing = { pods: [], budgets: [], daemonSets: new Set<string>() };
 const none = { total: 0, waiting: 0, migrating: 0, moved: 0, stopped: 0, cannot: 0, left: 0 };
-const progress = (id: string, state: string) => ({ platform: 'KubeVirt', id, name: `shop/${id}`, state });
-const stored = (virtualMachines: object) => makeRequest('one', { status: { virtualMachines } as never });
+function progress(id: string, state: string) {
+  return { platform: 'KubeVirt', id, name: `shop/${id}`, state };
+}
+function stored(virtualMachines: object) {
+  return makeRequest('one', { status: { virtualMachines } as never });
+}
 
 test('what the status stores: in numbers without those there are none of, and those that are not gone yet', () => {
   const items = [
@@ -19,7 +23,16 @@ test('what the status stores: in numbers without those there are none of, and th
     progress('d', 'Left'),
     progress('e', 'Stopped'),
   ];
-  const request = stored({ ...none, total: 5, moved: 1, migrating: 1, cannot: 1, left: 1, stopped: 1, items });
+  const request = stored({
+    ...none,
+    total: 5,
+    moved: 1,
+    migrating: 1,
+    cannot: 1,
+    left: 1,
+    stopped: 1,
+    items,
+  });
   const summary = '5 VMs: 1 moved, 1 being migrated, 1 that cannot move, 1 shut down, 1 left alone';
   assert.deepEqual(vmsNow(request, nothing, at(0)), { summary, open: [items[1], items[2]] });
   assert.deepEqual(storedVms(request), { summary, items });
@@ -39,7 +52,11 @@ test('none: nothing is said', () => {
 
 test('a kind that stores none: as they are now', () => {
   const vmi = makeVmi('a');
-  const found = vmsNow(makeRequest('one'), { ...nothing, pods: [launcherOf(vmi)], vms: makeVms({ vmis: [vmi] }) }, at(0));
+  const found = vmsNow(
+    makeRequest('one'),
+    { ...nothing, pods: [launcherOf(vmi)], vms: makeVms({ vmis: [vmi] }) },
+    at(0),
+  );
   assert.match(found?.summary ?? '', /^1 VM: 1 /);
   assert.equal(found?.open.length, 1);
 });

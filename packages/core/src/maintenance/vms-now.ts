@@ -4,7 +4,10 @@ import { decideDrainOnly } from './decide.ts';
 import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 /** A VM in the form in which a status stores it. */
-export type StoredVm = Pick<VmStatus, 'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
+export type StoredVm = Pick<
+  VmStatus,
+  'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'
+>;
 
 /** VMs of a maintenance, as text for people. */
 export type VmsNow = {
@@ -28,31 +31,41 @@ const words = [
 ] as const;
 
 /** Returns the counts as text for people. */
-const summaryOf = (vms: StoredVms): string => {
+function summaryOf(vms: StoredVms): string {
   const parts = words.flatMap(([field, text]) => (vms[field] > 0 ? [`${vms[field]} ${text}`] : []));
   return `${vms.total} VM${vms.total === 1 ? '' : 's'}: ${parts.join(', ')}`;
-};
+}
 
 /**
  * Returns the VMs of a maintenance from its status; undefined if there are none, or its kind does
  * not store them.
  */
-export const storedVms = ({
+export function storedVms({
   status,
-}: Pick<MaintenanceRequest, 'status'>): { readonly summary: string; readonly items: readonly StoredVm[] } | undefined => {
+}: Pick<MaintenanceRequest, 'status'>):
+  | { readonly summary: string; readonly items: readonly StoredVm[] }
+  | undefined {
   const { virtualMachines: vms } = status as { readonly virtualMachines?: StoredVms };
   return vms && { summary: summaryOf(vms), items: vms.items ?? [] };
-};
+}
 
-const counted = (vms: readonly VmStatus[]): StoredVms => ({ ...countVms(vms), items: vms });
+function counted(vms: readonly VmStatus[]): StoredVms {
+  return { ...countVms(vms), items: vms };
+}
 
 /**
  * Returns the VMs of this request from its status or, for kinds that do not store them, as they are
  * now; undefined if there are none.
  */
-export const vmsNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): VmsNow | undefined => {
+export function vmsNow(
+  request: MaintenanceRequest,
+  drainInputs: DrainInputs,
+  now: Temporal.Instant,
+): VmsNow | undefined {
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
-  const vms = virtualMachines ?? counted(decideDrainOnly(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
+  const vms =
+    virtualMachines ??
+    counted(decideDrainOnly(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
   if (vms.total === 0) return undefined;
   return { summary: summaryOf(vms), open: (vms.items ?? []).filter(vm => !hasGone(vm)) };
-};
+}

@@ -19,7 +19,10 @@ test('a node that says nothing is schedulable, and has nothing on it', () => {
     conditions: [],
   };
   assert.deepEqual(readNode({ metadata }), plain);
-  assert.deepEqual(readNode({ metadata, spec: { providerID: '' }, status: { nodeInfo: { bootID: '' } } }), plain);
+  assert.deepEqual(
+    readNode({ metadata, spec: { providerID: '' }, status: { nodeInfo: { bootID: '' } } }),
+    plain,
+  );
 });
 
 test('what it says is kept; of its annotations those that are short, and the record of the hold however long it is', () => {
@@ -51,7 +54,12 @@ test('what it says is kept; of its annotations those that are short, and the rec
     holdRecord: long,
   });
   assert.deepEqual(Object.keys(node.annotations), ['short']);
-  assert.deepEqual(conditionOf(node, 'Other'), { type: 'Other', status: 'False', reason: 'r', message: 'm' });
+  assert.deepEqual(conditionOf(node, 'Other'), {
+    type: 'Other',
+    status: 'False',
+    reason: 'r',
+    message: 'm',
+  });
   assert.equal(transitionTimeOf(conditionOf(node, 'Ready')!)?.toString(), at(0).toString());
   assert.equal(transitionTimeOf(conditionOf(node, 'Other')!), undefined);
   assert.equal(conditionOf(node, 'Missing'), undefined);
@@ -66,12 +74,24 @@ test('who else wrote to the spec last is known of a node with a record, by manag
   });
   const early = '2026-11-21T08:00:00Z';
   const late = '2026-11-21T08:00:05Z';
-  const writer = (managedFields: readonly object[], record: object = { [beforeAnnotation]: '{}' }) =>
-    readNode({ metadata: { ...metadata, annotations: record, managedFields } }).specWriter;
-  assert.deepEqual(writer([entry('autoscaler', late), entry('kubectl', early)]), { name: 'autoscaler', at: at(5) });
-  assert.deepEqual(writer([entry('autoscaler', early), entry('kubectl', late)]), { name: 'kubectl', at: at(5) });
+  const writer = (
+    managedFields: readonly object[],
+    record: object = { [beforeAnnotation]: '{}' },
+  ) => readNode({ metadata: { ...metadata, annotations: record, managedFields } }).specWriter;
+  assert.deepEqual(writer([entry('autoscaler', late), entry('kubectl', early)]), {
+    name: 'autoscaler',
+    at: at(5),
+  });
+  assert.deepEqual(writer([entry('autoscaler', early), entry('kubectl', late)]), {
+    name: 'kubectl',
+    at: at(5),
+  });
   assert.equal(writer([entry('drydock', late)]), undefined, 'ourselves');
-  assert.equal(writer([entry('kubectl', early), entry('kube-controller-manager', late)])?.name, 'kubectl', 'it mends taints of cordons');
+  assert.equal(
+    writer([entry('kubectl', early), entry('kube-controller-manager', late)])?.name,
+    'kubectl',
+    'it mends taints of cordons',
+  );
   assert.equal(writer([entry('kubelet', late, { subresource: 'status' })]), undefined);
   assert.equal(writer([entry('kubelet', late, { fieldsV1: { 'f:metadata': {} } })]), undefined);
   assert.equal(writer([entry('kubectl', 'yesterday')]), undefined);

@@ -1,12 +1,19 @@
 import { isBefore, readTime, truncate } from '@drydock/apimachinery';
 
-export type Taint = { readonly key: string; readonly effect: string; readonly value?: string; readonly timeAdded?: string };
+export type Taint = {
+  readonly key: string;
+  readonly effect: string;
+  readonly value?: string;
+  readonly timeAdded?: string;
+};
 
 /**
  * Returns the identity of a taint, which is its key and effect; the value does not count
  * (Kubernetes: MatchTaint).
  */
-export const taintId = ({ key, effect }: Taint): string => `${key}:${effect}`;
+export function taintId({ key, effect }: Taint): string {
+  return `${key}:${effect}`;
+}
 
 export type NodeCondition = {
   readonly type: string;
@@ -73,7 +80,11 @@ type RawNode = {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly managedFields?: readonly ManagedFields[];
   };
-  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[]; readonly providerID?: string };
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+    readonly providerID?: string;
+  };
   readonly status?: {
     readonly nodeInfo?: { readonly bootID?: string };
     readonly conditions?: readonly {
@@ -100,18 +111,25 @@ const innocent: ReadonlySet<string> = new Set(['drydock', 'kube-controller-manag
  * Returns the last other writer of the spec. A client that removes a field owns nothing by that:
  * only one that has set another field of the spec, or another value, is found here.
  */
-const specWriterOf = (entries: readonly ManagedFields[] = []): Pick<Node, 'specWriter'> => {
+function specWriterOf(entries: readonly ManagedFields[] = []): Pick<Node, 'specWriter'> {
   let found: Node['specWriter'];
   for (const { manager = '', time, subresource = '', fieldsV1 } of entries) {
     const at = readTime(time);
-    if (at === undefined || subresource !== '' || innocent.has(manager) || fieldsV1?.['f:spec'] === undefined) continue;
-    if (found === undefined || !isBefore(at, found.at)) found = { name: truncate(manager, maxManagerLength), at };
+    if (
+      at === undefined ||
+      subresource !== '' ||
+      innocent.has(manager) ||
+      fieldsV1?.['f:spec'] === undefined
+    )
+      continue;
+    if (found === undefined || !isBefore(at, found.at))
+      found = { name: truncate(manager, maxManagerLength), at };
   }
   return found === undefined ? {} : { specWriter: found };
-};
+}
 
 /** Reads the needed fields of a Node. */
-export const readNode = (raw: unknown): Node => {
+export function readNode(raw: unknown): Node {
   const { metadata, spec, status } = raw as RawNode;
   const holdRecord = metadata.annotations?.[beforeAnnotation];
   const bootId = status?.nodeInfo?.bootID;
@@ -123,32 +141,45 @@ export const readNode = (raw: unknown): Node => {
     resourceVersion: metadata.resourceVersion,
     deleting: metadata.deletionTimestamp !== undefined,
     labels: metadata.labels ?? {},
-    annotations: Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([, value]) => value.length <= maxAnnotationLength)),
+    annotations: Object.fromEntries(
+      Object.entries(metadata.annotations ?? {}).filter(
+        ([, value]) => value.length <= maxAnnotationLength,
+      ),
+    ),
     unschedulable: spec?.unschedulable ?? false,
     taints: spec?.taints ?? [],
-    conditions: (status?.conditions ?? []).map(({ type, status, reason = '', message = '', lastTransitionTime }) => ({
-      type,
-      status,
-      reason,
-      message,
-      ...(typeof lastTransitionTime === 'string' && { lastTransitionTime }),
-    })),
+    conditions: (status?.conditions ?? []).map(
+      ({ type, status, reason = '', message = '', lastTransitionTime }) => ({
+        type,
+        status,
+        reason,
+        message,
+        ...(typeof lastTransitionTime === 'string' && { lastTransitionTime }),
+      }),
+    ),
     ...(holdRecord !== undefined && { holdRecord, ...specWriterOf(metadata.managedFields) }),
     ...(bootId !== undefined && bootId !== '' && { bootId: bootId.slice(0, maxBootIdLength) }),
     ...(providerId !== undefined && providerId !== '' && { providerId }),
   };
-};
+}
 
-export const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
-  node.conditions.find(condition => condition.type === type);
+export function conditionOf(node: Node, type: string): NodeCondition | undefined {
+  return node.conditions.find(condition => condition.type === type);
+}
 
 /** Returns since when the condition has its status; undefined if that is missing or unreadable. */
-export const transitionTimeOf = ({ lastTransitionTime }: NodeCondition): Temporal.Instant | undefined => readTime(lastTransitionTime);
+export function transitionTimeOf({
+  lastTransitionTime,
+}: NodeCondition): Temporal.Instant | undefined {
+  return readTime(lastTransitionTime);
+}
 
 /** Effects that keep pods from a node. */
 const keepsPods: readonly string[] = ['NoSchedule', 'NoExecute'];
 
-export const isKeepingPods = ({ effect }: Taint): boolean => keepsPods.includes(effect);
+export function isKeepingPods({ effect }: Taint): boolean {
+  return keepsPods.includes(effect);
+}
 
 /**
  * Taints of controllers that remove the node: autoscalers, Karpenter, fencing, and clouds that end
@@ -177,17 +208,26 @@ const unready: readonly RegExp[] = [
   /^readiness\.k8s\.io\//,
 ];
 
-const among = ({ taints }: Pick<Node, 'taints'>, keys: readonly RegExp[]): Taint | undefined =>
-  taints.find(taint => isKeepingPods(taint) && keys.some(pattern => pattern.test(taint.key)));
+function among({ taints }: Pick<Node, 'taints'>, keys: readonly RegExp[]): Taint | undefined {
+  return taints.find(
+    taint => isKeepingPods(taint) && keys.some(pattern => pattern.test(taint.key)),
+  );
+}
 
 /** Returns the taint of a controller that removes the node. */
-export const removalTaint = (node: Pick<Node, 'taints'>): Taint | undefined => among(node, removing);
+export function removalTaint(node: Pick<Node, 'taints'>): Taint | undefined {
+  return among(node, removing);
+}
 
 /**
  * Returns the taint because of which pods cannot run on the node: it is in service when the taint
  * is gone. Taints that select which pods run there do not count.
  */
-export const unreadyTaint = (node: Pick<Node, 'taints'>): Taint | undefined => among(node, unready);
+export function unreadyTaint(node: Pick<Node, 'taints'>): Taint | undefined {
+  return among(node, unready);
+}
 
 /** Reports whether the node's condition Ready is True. */
-export const isReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True';
+export function isReady(node: Node): boolean {
+  return conditionOf(node, 'Ready')?.status === 'True';
+}

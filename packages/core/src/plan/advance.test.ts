@@ -8,19 +8,37 @@ test('a node about which a write has no answer yet stays as it is, whatever is a
   for (const state of nodeStates) {
     const inFlight = [makeInFlight('n1', { state }), makeInFlight('n2')];
     const status = {
-      waiting: [{ word: 'Draining', who: 'pod web cannot go', node: 'n1', since: '2026-11-21T07:59:00Z', ends: '2026-11-21T08:01:00Z' }],
+      waiting: [
+        {
+          word: 'Draining',
+          who: 'pod web cannot go',
+          node: 'n1',
+          since: '2026-11-21T07:59:00Z',
+          ends: '2026-11-21T08:01:00Z',
+        },
+      ],
     };
-    for (const asked of [{}, { aborted: true }, { skips: new Map([['n1', '']]) }, { revision: 'r2' }]) {
+    for (const asked of [
+      {},
+      { aborted: true },
+      { skips: new Map([['n1', '']]) },
+      { revision: 'r2' },
+    ]) {
       const decision = decided({ unanswered: new Set(['n1']) }, { inFlight, status, ...asked });
       const own = decision.inFlight.find(({ node }) => node === 'n1');
       assert.deepEqual(own, inFlight[0], state);
       assert.deepEqual(
-        decision.waiting.filter(({ node }) => node === 'n1').map(({ word, who, ends }) => [word, who, ends?.toString()]),
+        decision.waiting
+          .filter(({ node }) => node === 'n1')
+          .map(({ word, who, ends }) => [word, who, ends?.toString()]),
         [['Draining', 'pod web cannot go', '2026-11-21T08:01:00Z']],
       );
       assert.ok(!decision.writes.some(({ of }) => of === 'n1'));
       const other = decision.inFlight.find(({ node }) => node === 'n2');
-      assert.ok(other?.state !== 'Starting' || decision.writes.some(({ of }) => of === 'n2'), 'the other one goes on');
+      assert.ok(
+        other?.state !== 'Starting' || decision.writes.some(({ of }) => of === 'n2'),
+        'the other one goes on',
+      );
     }
   }
 });

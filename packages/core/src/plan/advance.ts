@@ -2,7 +2,12 @@ import { readTime } from '@drydock/apimachinery';
 import { withoutNode } from './gone.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { PlanSnapshot } from './snapshot.ts';
-import { type NodeStateFn, type NodeStepResult, type PlanDirective, viewOfNode } from './states/common.ts';
+import {
+  type NodeStateFn,
+  type NodeStepResult,
+  type PlanDirective,
+  viewOfNode,
+} from './states/common.ts';
 import { holding, starting } from './states/hold.ts';
 import { soaking, verifying } from './states/proof.ts';
 import { releasing } from './states/release.ts';
@@ -19,17 +24,25 @@ const states: Readonly<Record<NodeState, NodeStateFn>> = {
 };
 
 /** Returns the step of one state of a node in flight. Only a verdict ever frees its slot. */
-export const stepOf = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
+export function stepOf(
+  snapshot: PlanSnapshot,
+  one: InFlight,
+  intent: PlanDirective,
+  now: Temporal.Instant,
+): NodeStepResult {
   const view = viewOfNode(snapshot, one, intent);
   const gone = view.node === undefined ? withoutNode(view, now) : undefined;
   return gone ?? states[one.state](view, now);
-};
+}
 
 /**
  * Returns the step while the outcome of the last write about the node is unknown: the node and what
  * the status reports of it stay as they are.
  */
-export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlight): NodeStepResult => {
+export function unansweredStep(
+  { plan }: Pick<PlanSnapshot, 'plan'>,
+  one: InFlight,
+): NodeStepResult {
   const stored = (plan.status['waiting'] ?? []) as readonly {
     readonly word: string;
     readonly who: string;
@@ -38,18 +51,33 @@ export const unansweredStep = ({ plan }: Pick<PlanSnapshot, 'plan'>, one: InFlig
   }[];
   const said = stored.find(({ node }) => node === one.node);
   const ends = readTime(said?.ends);
-  return { slot: one, ...(said && { waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) } }) };
-};
+  return {
+    slot: one,
+    ...(said && {
+      waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) },
+    }),
+  };
+}
 
 /**
  * Returns the next step of one node in flight: through every state that neither waits nor acts, to
  * the first one that does. Each state that is written costs the plan a request, and all its other
  * nodes the time of it.
  */
-export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanDirective, now: Temporal.Instant): NodeStepResult => {
+export function advance(
+  snapshot: PlanSnapshot,
+  one: InFlight,
+  intent: PlanDirective,
+  now: Temporal.Instant,
+): NodeStepResult {
   const step = stepOf(snapshot, one, intent, now);
   const { slot: next, writes, waiting, hooks } = step;
   // States follow each other in their order, and attempts are bounded, so the recursion ends.
-  const isPassed = next !== undefined && next !== one && writes === undefined && waiting === undefined && hooks === undefined;
+  const isPassed =
+    next !== undefined &&
+    next !== one &&
+    writes === undefined &&
+    waiting === undefined &&
+    hooks === undefined;
   return isPassed ? advance(snapshot, next, intent, now) : step;
-};
+}

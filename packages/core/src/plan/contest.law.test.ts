@@ -10,8 +10,9 @@ import type { Plan } from './plan.ts';
 import { viewOf } from './view.ts';
 
 /**
- * Plans that want different things of the same nodes, at random paces, with failures and boots: their pods never work beside each other or in another's soak time, it
- * comes to an end, and who was done with a node last is named, and nobody else.
+ * Plans that want different things of the same nodes, at random paces, with failures and boots:
+ * their pods never work beside each other or in another's soak time, it comes to an end, and who
+ * was done with a node last is named, and nobody else.
  */
 
 const soakSeconds = 12;
@@ -36,9 +37,26 @@ class Rivals {
     this.#plans = planNames.slice(0, many);
     for (const name of this.#plans) {
       const concurrency = { maxInFlight, perTopology: [], foreignCordon: 'TakeFirst' } as const;
-      const work = { kind: 'job', podSpec: { containers: [] }, timeoutSeconds: 60, attempts: 1, rebootsNode: false } as const;
-      const made = makePlan({ work, concurrency, soakSeconds, provenWithinSeconds: 60, onFailure: 'GiveBack' });
-      this.world.plans.set(name, { ...made, name, uid: `uid-${name}`, expressions: { ...made.expressions, due: 'wanted' } });
+      const work = {
+        kind: 'job',
+        podSpec: { containers: [] },
+        timeoutSeconds: 60,
+        attempts: 1,
+        rebootsNode: false,
+      } as const;
+      const made = makePlan({
+        work,
+        concurrency,
+        soakSeconds,
+        provenWithinSeconds: 60,
+        onFailure: 'GiveBack',
+      });
+      this.world.plans.set(name, {
+        ...made,
+        name,
+        uid: `uid-${name}`,
+        expressions: { ...made.expressions, due: 'wanted' },
+      });
       this.world.expressions.set(name, {
         due: node => this.#has.get(node.name) !== name,
         done: node => this.#has.get(node.name) === name,
@@ -57,26 +75,39 @@ class Rivals {
     this.world.pass(plan);
     this.life.drain();
     for (const name of names) {
-      const running = this.life.podsOn(name).filter(({ phase }) => phase === 'Pending' || phase === 'Running');
+      const running = this.life
+        .podsOn(name)
+        .filter(({ phase }) => phase === 'Pending' || phase === 'Running');
       assert.ok(running.length <= 1, `${name} is worked on by two`);
       if (!running.some(({ name: pod }) => !before.has(pod))) continue;
-      const soaking = this.#flying().find(({ of, node, state }) => of !== plan && node === name && state === 'Soaking');
-      assert.equal(soaking, undefined, `${plan} works on ${name} in the soak time of ${soaking?.of}`);
+      const soaking = this.#flying().find(
+        ({ of, node, state }) => of !== plan && node === name && state === 'Soaking',
+      );
+      assert.equal(
+        soaking,
+        undefined,
+        `${plan} works on ${name} in the soak time of ${soaking?.of}`,
+      );
     }
   }
 
   #flying() {
-    return [...this.world.plans.values()].flatMap(({ name, inFlight }) => inFlight.map(slot => ({ ...slot, of: name })));
+    return [...this.world.plans.values()].flatMap(({ name, inFlight }) =>
+      inFlight.map(slot => ({ ...slot, of: name })),
+    );
   }
 
   play({ what, plan, node, seconds }: Step): void {
-    const pod = this.life.podsOn(node).find(({ phase }) => phase === 'Pending' || phase === 'Running');
+    const pod = this.life
+      .podsOn(node)
+      .find(({ phase }) => phase === 'Pending' || phase === 'Running');
     this.world.seconds += seconds;
     switch (what) {
       case 'look':
         return this.look(plan);
       case 'run':
-        if (pod?.phase === 'Pending') this.world.setPod(pod.name, { phase: 'Running', ranAt: this.world.now });
+        if (pod?.phase === 'Pending')
+          this.world.setPod(pod.name, { phase: 'Running', ranAt: this.world.now });
         return;
       case 'succeed':
         if (pod?.phase !== 'Running') return;
@@ -84,7 +115,8 @@ class Rivals {
         this.world.setPod(pod.name, { phase: 'Succeeded' });
         return;
       case 'fail':
-        if (pod?.phase === 'Running') this.world.setPod(pod.name, { phase: 'Failed', message: 'exit code 1' });
+        if (pod?.phase === 'Running')
+          this.world.setPod(pod.name, { phase: 'Failed', message: 'exit code 1' });
         return;
       case 'boot':
         this.life.boot(node);
@@ -120,7 +152,12 @@ class Rivals {
       const own = all.findLast(one => one.plan === name && one.node === node);
       if (own === undefined || this.#has.get(node) === name) continue;
       const later = all
-        .filter(one => one.plan !== name && one.node === node && one.completedAt.epochMilliseconds >= own.completedAt.epochMilliseconds)
+        .filter(
+          one =>
+            one.plan !== name &&
+            one.node === node &&
+            one.completedAt.epochMilliseconds >= own.completedAt.epochMilliseconds,
+        )
         .toSorted((a, b) => b.completedAt.epochMilliseconds - a.completedAt.epochMilliseconds)[0];
       if (later !== undefined) wanted.set(node, later.plan);
     }
@@ -135,7 +172,18 @@ class Rivals {
 
 const steps = fc.array(
   fc.record({
-    what: fc.constantFrom<Step['what'][]>('look', 'look', 'look', 'look', 'run', 'run', 'succeed', 'succeed', 'fail', 'boot'),
+    what: fc.constantFrom<Step['what'][]>(
+      'look',
+      'look',
+      'look',
+      'look',
+      'run',
+      'run',
+      'succeed',
+      'succeed',
+      'fail',
+      'boot',
+    ),
     plan: fc.constantFrom(...planNames),
     node: fc.constantFrom(...names),
     seconds: fc.integer({ min: 0, max: 9 }),
@@ -146,19 +194,29 @@ const steps = fc.array(
 test('plans with different aims work one after the other, come to an end, and name who was done with a node since', () => {
   let contests = 0;
   fc.assert(
-    fc.property(fc.integer({ min: 2, max: 3 }), fc.integer({ min: 1, max: 3 }), steps, (many, maxInFlight, story) => {
-      const rivals = new Rivals(many, maxInFlight);
-      for (const step of story) if (step.what !== 'look' || rivals.plans.includes(step.plan)) rivals.play(step);
-      rivals.end();
-      for (const name of rivals.plans) {
-        const { said, wanted } = rivals.named(name);
-        contests += wanted.size;
-        for (const other of rivals.plans) {
-          const nodes = [...wanted].flatMap(([node, by]) => (by === other ? node : []));
-          assert.equal(said.includes(`plan ${other} was done with them since`), nodes.length > 0, `${name}: ${said || 'nobody is named'}`);
+    fc.property(
+      fc.integer({ min: 2, max: 3 }),
+      fc.integer({ min: 1, max: 3 }),
+      steps,
+      (many, maxInFlight, story) => {
+        const rivals = new Rivals(many, maxInFlight);
+        for (const step of story)
+          if (step.what !== 'look' || rivals.plans.includes(step.plan)) rivals.play(step);
+        rivals.end();
+        for (const name of rivals.plans) {
+          const { said, wanted } = rivals.named(name);
+          contests += wanted.size;
+          for (const other of rivals.plans) {
+            const nodes = [...wanted].flatMap(([node, by]) => (by === other ? node : []));
+            assert.equal(
+              said.includes(`plan ${other} was done with them since`),
+              nodes.length > 0,
+              `${name}: ${said || 'nobody is named'}`,
+            );
+          }
         }
-      }
-    }),
+      },
+    ),
     { numRuns: Number(process.env['DRYDOCK_TEST_STORIES'] ?? '100') },
   );
   assert.ok(contests > 100, `plans were in each other's way: ${contests}`);

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decided } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
-import { makePlan, makePlanNode, makeReadyNode, makeVerdict, soakedRun } from '../testing/make-plan.ts';
+import {
+  makePlan,
+  makePlanNode,
+  makeReadyNode,
+  makeVerdict,
+  soakedRun,
+} from '../testing/make-plan.ts';
 import { NodeLife } from '../testing/node-life.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
 import { doneSince } from './contest.ts';
@@ -10,7 +16,9 @@ import type { NodeVerdict } from './in-flight.ts';
 import type { Plan } from './plan.ts';
 import type { PlanDecision, RecordSlice } from './snapshot.ts';
 
-/** Plans with opposite aims: what one has done is due again as soon as the other is done with it. */
+/**
+ * Plans with opposite aims: what one has done is due again as soon as the other is done with it.
+ */
 
 const names = ['n1', 'n2', 'n3'];
 
@@ -23,8 +31,20 @@ class Rivals {
 
   constructor(plans: Readonly<Record<string, Partial<Plan>>>) {
     for (const [name, over] of Object.entries(plans)) {
-      const work = { kind: 'job', podSpec: { containers: [] }, rebootsNode: false, timeoutSeconds: 100, attempts: 1 } as const;
-      const { run: _run, ...fresh } = makePlan({ name, key: name, uid: `uid-${name}`, work, expressions: { due: 'is it another' } });
+      const work = {
+        kind: 'job',
+        podSpec: { containers: [] },
+        rebootsNode: false,
+        timeoutSeconds: 100,
+        attempts: 1,
+      } as const;
+      const { run: _run, ...fresh } = makePlan({
+        name,
+        key: name,
+        uid: `uid-${name}`,
+        work,
+        expressions: { due: 'is it another' },
+      });
       this.world.plans.set(name, { ...fresh, ...over });
       this.world.expressions.set(name, { due: ({ labels }) => labels['v'] !== name });
     }
@@ -50,10 +70,11 @@ class Rivals {
   }
 }
 
-const text = (plan: string): RegExp =>
-  new RegExp(
+function text(plan: string): RegExp {
+  return new RegExp(
     `^3 nodes that were done are due again, and plan ${plan} was done with them since \\(n1, n2, n3\\): if the plans have opposite aims, change one of them, or drydock plan skip `,
   );
+}
 
 describe('two plans with opposite aims', () => {
   test('take each node once a run, and the one whose work was undone names the other', () => {
@@ -62,9 +83,15 @@ describe('two plans with opposite aims', () => {
     rivals.world.edit('red', { paused: false });
     rivals.live();
     const [blue, red] = [rivals.look('blue'), rivals.look('red')];
-    assert.deepEqual([blue.phase, red.phase, rivals.worked.length, red.contested], ['Complete', 'Complete', 6, undefined]);
+    assert.deepEqual(
+      [blue.phase, red.phase, rivals.worked.length, red.contested],
+      ['Complete', 'Complete', 6, undefined],
+    );
     assert.match(blue.contested ?? '', text('red'));
-    assert.match(blue.message, /^3 done, 0 failed, 0 due of 3 nodes; 3 are due again \(plan red was done with 3 of them since\)/);
+    assert.match(
+      blue.message,
+      /^3 done, 0 failed, 0 due of 3 nodes; 3 are due again \(plan red was done with 3 of them since\)/,
+    );
     rivals.live();
     assert.equal(rivals.worked.length, 6, 'it does not go on for ever');
   });
@@ -87,7 +114,10 @@ describe('two plans with opposite aims', () => {
 
   test('end one after the other where they are at it at once', () => {
     const concurrency = { maxInFlight: 3, perTopology: [], foreignCordon: 'Wait' } as const;
-    const rivals = new Rivals({ blue: { concurrency, soakSeconds: 5 }, red: { concurrency, soakSeconds: 5 } });
+    const rivals = new Rivals({
+      blue: { concurrency, soakSeconds: 5 },
+      red: { concurrency, soakSeconds: 5 },
+    });
     rivals.live(200);
     const all = ['blue', 'red'].map(name => rivals.look(name));
     assert.deepEqual(
@@ -102,32 +132,57 @@ describe('two plans with opposite aims', () => {
   });
 });
 
-const slice = (verdicts: readonly NodeVerdict[]): RecordSlice => ({
-  key: 's',
-  name: 's',
-  uid: 's',
-  resourceVersion: '1',
-  planUid: 'u',
-  run: '1',
-  revision: 'r1',
-  slice: 0,
-  verdicts,
-});
+function slice(verdicts: readonly NodeVerdict[]): RecordSlice {
+  return {
+    key: 's',
+    name: 's',
+    uid: 's',
+    resourceVersion: '1',
+    planUid: 'u',
+    run: '1',
+    revision: 'r1',
+    slice: 0,
+    verdicts,
+  };
+}
 
 describe('who was done with a node since', () => {
   const undone = makePlanNode(makeReadyNode('n1'), { done: false });
-  const since = (theirs: readonly NodeVerdict[], node = undone, own = makeVerdict('n1', { completedAt: at(-300) })): unknown =>
-    Object.fromEntries(doneSince([slice([own])], new Map([['n1', node]]), [{ name: 'red', slices: [slice(theirs)] }]));
+  const since = (
+    theirs: readonly NodeVerdict[],
+    node = undone,
+    own = makeVerdict('n1', { completedAt: at(-300) }),
+  ): unknown =>
+    Object.fromEntries(
+      doneSince([slice([own])], new Map([['n1', node]]), [
+        { name: 'red', slices: [slice(theirs)] },
+      ]),
+    );
 
   test('is told of nodes that were done and are not any more, by verdicts alone', () => {
     const later = makeVerdict('n1', { completedAt: at(-299) });
     assert.deepEqual(since([later]), { 'uid-n1': 'red' });
-    assert.deepEqual(since([makeVerdict('n1', { completedAt: at(-301) })]), {}, 'it was done before');
-    assert.deepEqual(since([{ ...later, verdict: 'Failed' }]), {}, 'what came of that nobody knows');
+    assert.deepEqual(
+      since([makeVerdict('n1', { completedAt: at(-301) })]),
+      {},
+      'it was done before',
+    );
+    assert.deepEqual(
+      since([{ ...later, verdict: 'Failed' }]),
+      {},
+      'what came of that nobody knows',
+    );
     assert.deepEqual(since([{ ...later, uid: 'another' }]), {});
     assert.deepEqual(since([later], makePlanNode(makeReadyNode('n1'))), {}, 'it is done');
-    assert.deepEqual(since([later], makePlanNode(makeReadyNode('n1', { uid: 'another' }), { done: false })), {});
-    assert.deepEqual(since([later], undone, makeVerdict('n1', { verdict: 'Failed' })), {}, 'it was not done');
+    assert.deepEqual(
+      since([later], makePlanNode(makeReadyNode('n1', { uid: 'another' }), { done: false })),
+      {},
+    );
+    assert.deepEqual(
+      since([later], undone, makeVerdict('n1', { verdict: 'Failed' })),
+      {},
+      'it was not done',
+    );
   });
 
   test('is named where the soak time of a stage is broken by that', () => {
@@ -138,6 +193,9 @@ describe('who was done with a node since', () => {
       { nodes, verdicts, doneSince: new Map([['uid-n1', 'red']]) },
       { stages, run: soakedRun('canary', 50), expressions: { due: 'is it old' } },
     );
-    assert.match(broken.waiting[0]?.who ?? '', /^node n1 was done and is not any more \(plan red was done with it meanwhile\) since /);
+    assert.match(
+      broken.waiting[0]?.who ?? '',
+      /^node n1 was done and is not any more \(plan red was done with it meanwhile\) since /,
+    );
   });
 });

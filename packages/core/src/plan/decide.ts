@@ -23,36 +23,57 @@ import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, deleteRecordWrite, ownWrite, recordWrite, targetOf } from './writes.ts';
 
 /** Decision beside the nodes that are in flight. */
-type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: StartDecision };
+type PlanState = Pick<PlanDecision, 'phase' | 'message'> & {
+  readonly warning?: true;
+  readonly start?: StartDecision;
+};
 
 /**
  * Returns the run. An edit of the work, or another runID, begins a new run, even if an edit is
  * taken back: earlier verdicts do not apply to it.
  */
-const runOf = (plan: Plan, now: Temporal.Instant): Run => {
+function runOf(plan: Plan, now: Temporal.Instant): Run {
   const { run, runId, revision } = plan;
   if (run !== undefined && run.id === runId && run.revision === revision) return run;
-  return { id: runId, revision, startedAt: now, ...(run !== undefined && { number: (run.number ?? 1) + 1 }) };
-};
+  return {
+    id: runId,
+    revision,
+    startedAt: now,
+    ...(run !== undefined && { number: (run.number ?? 1) + 1 }),
+  };
+}
 
-const claim = (plan: Plan): Write | undefined => {
+function claim(plan: Plan): Write | undefined {
   if (plan.deleting || plan.finalizers.includes(planFinalizer)) return undefined;
   return ownWrite(plan, 'claim', [...plan.finalizers, planFinalizer], []);
-};
+}
 
-const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
-  inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
+function isBusy({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean {
+  return inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
+}
 
 /** Releases a deleted plan when no node is in flight any more, and none waits for its release. */
-const releasePlan = ({ plan }: PlanSnapshot, strays: Strays): Write | undefined => {
-  if (!plan.deleting || isBusy(plan) || strays.waiting.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
+function releasePlan({ plan }: PlanSnapshot, strays: Strays): Write | undefined {
+  if (
+    !plan.deleting ||
+    isBusy(plan) ||
+    strays.waiting.length > 0 ||
+    !plan.finalizers.includes(planFinalizer)
+  )
+    return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
-  return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
-};
+  return ownWrite(plan, 'let go', finalizers, [
+    announce(plan, 'Normal', 'PlanEnded', 'The plan is over'),
+  ]);
+}
 
-const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`);
+function going(inFlight: readonly InFlight[]): string {
+  return inFlight.length === 0 ? '' : `; ${inFlight.length} in flight continue`;
+}
 
-const stopTexts: Readonly<Record<Stop['kind'], (rest: string, stop: Stop, plan: Plan, now: Temporal.Instant) => string>> = {
+const stopTexts: Readonly<
+  Record<Stop['kind'], (rest: string, stop: Stop, plan: Plan, now: Temporal.Instant) => string>
+> = {
   Deleting: rest => `The plan is being deleted${rest}`,
   Aborted: rest => `Aborted${rest}`,
   Halted: (rest, { message }) => `Halted${rest}: ${message}`,
@@ -60,75 +81,113 @@ const stopTexts: Readonly<Record<Stop['kind'], (rest: string, stop: Stop, plan: 
 };
 
 /** Returns the state that forbids every start, for any nodes. */
-const stopped = ({ snapshot: { plan } }: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState | undefined => {
-  if (plan.problem !== undefined && !plan.deleting) return { phase: 'Pending', message: plan.problem, warning: true };
+function stopped(
+  { snapshot: { plan } }: PlanView,
+  stop: Stop | undefined,
+  now: Temporal.Instant,
+): PlanState | undefined {
+  if (plan.problem !== undefined && !plan.deleting)
+    return { phase: 'Pending', message: plan.problem, warning: true };
   if (stop === undefined) return undefined;
   const message = stopTexts[stop.kind](going(plan.inFlight), stop, plan, now);
   return { phase: stop.kind, message, ...(stop.kind === 'Halted' && { warning: true }) };
-};
+}
 
-const progress = ({ counts, dueAgain, snapshot }: PlanView): string => {
+function progress({ counts, dueAgain, snapshot }: PlanView): string {
   const { done, failed, due, selected } = counts;
   const by = contestants(dueAgain, snapshot);
   const next = `and have their turn in the next run: drydock plan rerun ${snapshot.plan.name}`;
-  const dueAgainText = dueAgain.length === 0 ? '' : `; ${dueAgain.length} are due again${by}, ${next}`;
+  const dueAgainText =
+    dueAgain.length === 0 ? '' : `; ${dueAgain.length} are due again${by}, ${next}`;
   return `${snapshot.plan.undo === true ? 'Undone: ' : ''}${done} done, ${failed} failed, ${due} due of ${selected} nodes${dueAgainText}`;
-};
+}
 
-const stateOf = (view: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState => {
+function stateOf(view: PlanView, stop: Stop | undefined, now: Temporal.Instant): PlanState {
   const none = stopped(view, stop, now);
   if (none !== undefined) return none;
   const start = nextStart(view, now);
   const { inFlight } = view.snapshot.plan;
-  if (start.over && inFlight.length === 0) return { phase: 'Complete', message: progress(view), start };
+  if (start.over && inFlight.length === 0)
+    return { phase: 'Complete', message: progress(view), start };
   const asked = start.waiting.find(({ word }) => word === 'Approval');
-  if (asked !== undefined && inFlight.length === 0) return { phase: 'AwaitingApproval', message: asked.who, warning: true, start };
+  if (asked !== undefined && inFlight.length === 0)
+    return { phase: 'AwaitingApproval', message: asked.who, warning: true, start };
   return { phase: 'Running', message: progress(view), start };
-};
+}
 
 /**
  * Returns the phase of the stage that delays the plan when its nodes are over: it soaks, or needs
  * an approval.
  */
-const heldUp = (waiting: readonly Waiting[]): StageCount['phase'] =>
-  waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken') ? 'Soaking' : 'AwaitingApproval';
+function heldUp(waiting: readonly Waiting[]): StageCount['phase'] {
+  return waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken')
+    ? 'Soaking'
+    : 'AwaitingApproval';
+}
 
-const stageCounts = ({ stages, verdicts, snapshot }: PlanView, start: StartDecision | undefined): readonly StageCount[] => {
+function stageCounts(
+  { stages, verdicts, snapshot }: PlanView,
+  start: StartDecision | undefined,
+): readonly StageCount[] {
   const used = stages.filter(isUsed);
   const at = used.findIndex(({ stage }) => stage.name === start?.stage);
   return used.map(({ stage, nodes, past }, index) => {
-    const left = nodes.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !snapshot.plan.skips.has(node.name)).length;
-    const selected = new Set([...nodes.map(({ node }) => node.name), ...past.map(({ node }) => node)]).size;
+    const left = nodes.filter(
+      ({ node }) => !isOver(verdicts.get(node.uid)) && !snapshot.plan.skips.has(node.name),
+    ).length;
+    const selected = new Set([
+      ...nodes.map(({ node }) => node.name),
+      ...past.map(({ node }) => node),
+    ]).size;
     const waits = start?.waiting ?? [];
-    const phase = left === 0 ? (index === at && waits.length > 0 ? heldUp(waits) : 'Complete') : index === at ? 'Running' : 'Pending';
+    const phase =
+      left === 0
+        ? index === at && waits.length > 0
+          ? heldUp(waits)
+          : 'Complete'
+        : index === at
+          ? 'Running'
+          : 'Pending';
     return { name: stage.name, selected, done: selected - left, phase };
   });
-};
+}
 
 /** Reports whether the plan gives up nodes on which nothing was done yet. */
-const isWithdrawn = ({ deleting, onDelete, aborted }: Plan): boolean => aborted || (deleting && onDelete === 'Release');
+function isWithdrawn({ deleting, onDelete, aborted }: Plan): boolean {
+  return aborted || (deleting && onDelete === 'Release');
+}
 
 /**
  * Reports whether hooks are withdrawn. Hooks of nodes that a deleted plan finishes run as usual;
  * with the last of these nodes all hooks are withdrawn.
  */
-const withdrawsHooks = (plan: Plan): boolean => isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
+function withdrawsHooks(plan: Plan): boolean {
+  return isWithdrawn(plan) || (plan.deleting && plan.inFlight.length === 0);
+}
 
 /** Deletes the oldest of the records of past runs. */
-const outdatedWrites = ({ snapshot }: PlanView): readonly Write[] => snapshot.outdated.slice(0, 1).map(deleteRecordWrite);
+function outdatedWrites({ snapshot }: PlanView): readonly Write[] {
+  return snapshot.outdated.slice(0, 1).map(deleteRecordWrite);
+}
 
 /** Records the failure of a node that did not stay healthy in the soak time of its stage. */
-const soakWrites = ({ snapshot, soak }: PlanView): readonly Write[] => {
+function soakWrites({ snapshot, soak }: PlanView): readonly Write[] {
   const { run } = snapshot.plan;
-  return soak?.failed === undefined || run === undefined ? [] : [recordWrite(snapshot, soak.failed, revisionOfRun(run))];
-};
+  return soak?.failed === undefined || run === undefined
+    ? []
+    : [recordWrite(snapshot, soak.failed, revisionOfRun(run))];
+}
 
 /** Returns the preparation. A plan that is stopped for a while keeps its prepared nodes. */
-const preparationOf = (view: PlanView, start: StartDecision | undefined, now: Temporal.Instant): Preparation => {
+function preparationOf(
+  view: PlanView,
+  start: StartDecision | undefined,
+  now: Temporal.Instant,
+): Preparation {
   const { plan } = view.snapshot;
   if (start === undefined && !isEnding(plan)) return { preparing: plan.preparing, writes: [] };
   return prepareAhead(view, start?.candidates ?? [], now);
-};
+}
 
 /** Seconds until the next look at a plan with a deadline: its forecast changes as time passes. */
 const forecastAgain = 300;
@@ -140,18 +199,31 @@ const maxFailures = 50;
  * Reports whether the run has begun and is not over, so that a halt matters. A run that is not
  * approved, or that is long over, does not run hooks for it.
  */
-const isUnderWayAtAll = ({ snapshot: { plan, slices }, open }: PlanView): boolean =>
-  plan.inFlight.length > 0 || (open.size > 0 && slices.some(({ verdicts }) => verdicts.length > 0));
+function isUnderWayAtAll({ snapshot: { plan, slices }, open }: PlanView): boolean {
+  return (
+    plan.inFlight.length > 0 ||
+    (open.size > 0 && slices.some(({ verdicts }) => verdicts.length > 0))
+  );
+}
 
 /**
  * Returns what goes on beside the nodes: preparations, hooks, gates, rehearsals. Hooks of a halt
  * run in any case.
  */
-const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, steps: readonly NodeStepResult[], now: Temporal.Instant) => {
+function beside(
+  view: PlanView,
+  { phase, start }: PlanState,
+  strays: Strays,
+  steps: readonly NodeStepResult[],
+  now: Temporal.Instant,
+) {
   const { plan } = view.snapshot;
   const halted = phase === 'Halted';
   const preparation = preparationOf(view, start, now);
-  const onHalt = halted && isUnderWayAtAll(view) ? [runHooks(view.snapshot, { at: 'OnHalt', of: haltScope }, now)] : [];
+  const onHalt =
+    halted && isUnderWayAtAll(view)
+      ? [runHooks(view.snapshot, { at: 'OnHalt', of: haltScope }, now)]
+      : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
   const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
@@ -165,40 +237,69 @@ const beside = (view: PlanView, { phase, start }: PlanState, strays: Strays, ste
       rehearsal: rehearsal.task,
       rehearsed: rehearsal.forecast,
     },
-    writes: [...soakWrites(view), ...strays.writes, ...outdatedWrites(view), ...preparation.writes, ...hooks.writes, ...rehearsal.writes],
-    requeueAt: earliest([preparation.requeueAt, rehearsal.requeueAt, ...onHalt.map(step => step.requeueAt)]),
+    writes: [
+      ...soakWrites(view),
+      ...strays.writes,
+      ...outdatedWrites(view),
+      ...preparation.writes,
+      ...hooks.writes,
+      ...rehearsal.writes,
+    ],
+    requeueAt: earliest([
+      preparation.requeueAt,
+      rehearsal.requeueAt,
+      ...onHalt.map(step => step.requeueAt),
+    ]),
   };
-};
+}
 
 /** Puts the write into a chain of its own: no other write waits for it. */
-const alone = (write: Write): Write => ({ ...write, of: targetOf(write) });
+function alone(write: Write): Write {
+  return { ...write, of: targetOf(write) };
+}
 
 /** Puts the writes about the node into one chain, so that they are sent one after the other. */
-const ofNode = ({ slot: one, writes = [] }: NodeStepResult): readonly Write[] =>
-  writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
+function ofNode({ slot: one, writes = [] }: NodeStepResult): readonly Write[] {
+  return writes.map(write => ({ ...write, of: one?.node ?? targetOf(write) }));
+}
 
-const runWithSoak = ({ soak: _before, ...run }: Run, { soak }: PlanView): Run => ({ ...run, ...(soak && { soak: soak.soak }) });
+function runWithSoak({ soak: _before, ...run }: Run, { soak }: PlanView): Run {
+  return { ...run, ...(soak && { soak: soak.soak }) };
+}
 
-const decisionOf = (
+function decisionOf(
   view: PlanView,
   run: Run,
   steps: readonly NodeStepResult[],
   stop: Stop | undefined,
   now: Temporal.Instant,
-): PlanDecision => {
+): PlanDecision {
   const state = stateOf(view, stop, now);
   const { phase, message, warning, start } = state;
   const begun = start?.slot;
-  const all = begun === undefined ? steps : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
+  const all =
+    begun === undefined
+      ? steps
+      : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
   const strays = straysOf(view);
   const more = beside(view, state, strays, all, now);
-  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...all.flatMap(({ waiting }) => waiting ?? []), ...strays.waiting];
+  const waiting: readonly Waiting[] = [
+    ...(start?.waiting ?? []),
+    ...all.flatMap(({ waiting }) => waiting ?? []),
+    ...strays.waiting,
+  ];
   const own = claim(view.snapshot.plan) ?? releasePlan(view.snapshot, strays);
   const forecast = forecastOf(view, now);
   const contested = contestText(view.dueAgain, view.snapshot);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
   const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
-  const requeueAt = earliest([start?.requeueAt, more.requeueAt, view.soak?.waiting?.ends, ...all.map(step => step.requeueAt), next]);
+  const requeueAt = earliest([
+    start?.requeueAt,
+    more.requeueAt,
+    view.soak?.waiting?.ends,
+    ...all.map(step => step.requeueAt),
+    next,
+  ]);
   return {
     phase,
     message,
@@ -218,29 +319,37 @@ const decisionOf = (
     ...(own && { own }),
     ...(requeueAt && { requeueAt }),
   };
-};
+}
 
 /**
  * Returns the snapshot for a run that begins: the records of the last run only show which nodes it
  * has left unfinished.
  */
-const beforeRun = ({ slices, unfinished }: PlanSnapshot): Pick<PlanSnapshot, 'slices' | 'unfinished'> => {
+function beforeRun({
+  slices,
+  unfinished,
+}: PlanSnapshot): Pick<PlanSnapshot, 'slices' | 'unfinished'> {
   const last = slices.flatMap(({ verdicts }) => verdicts);
   const done = new Set(last.flatMap(({ uid, verdict }) => (verdict === 'Done' ? uid : [])));
-  return { slices: [], unfinished: new Set([...[...unfinished].filter(uid => !done.has(uid)), ...unfinishedIn(last)]) };
-};
+  return {
+    slices: [],
+    unfinished: new Set([...[...unfinished].filter(uid => !done.has(uid)), ...unfinishedIn(last)]),
+  };
+}
 
 /**
  * Decides what to do about a plan now: a pure function of the snapshot and the time. At most one
  * node begins, and its slot is in the status before anything is done to it; every node in flight
  * goes on as far as possible. Everything that the decision depends on is stored in the API.
  */
-export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
+export function decidePlan(snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision {
   const run = runOf(snapshot.plan, now);
   const isNew = run !== snapshot.plan.run;
   const { retries, next } = retriesNow(snapshot.plan, now);
   const plan = { ...snapshot.plan, retries };
-  const known = isNew ? { ...snapshot, ...beforeRun(snapshot), plan: { ...plan, run, passedOver: [] } } : { ...snapshot, plan };
+  const known = isNew
+    ? { ...snapshot, ...beforeRun(snapshot), plan: { ...plan, run, passedOver: [] } }
+    : { ...snapshot, plan };
   const view = withSoak(viewOf(known, now), now);
   const stop = stopOf(view, now);
   const intent: PlanDirective = { withdrawn: isWithdrawn(known.plan), stop };
@@ -251,4 +360,4 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const decision = decisionOf(view, run, steps, stop, now);
   const requeueAt = earliest([decision.requeueAt, next, pauseEnd(known.plan, now)]);
   return { ...decision, ...(requeueAt && { requeueAt }) };
-};
+}

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Node } from '../node/node.ts';
 import { at } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeWorkPod } from '../testing/make-plan.ts';
+import {
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeWorkPod,
+} from '../testing/make-plan.ts';
 import { playDrains } from '../testing/node-life.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
 import { stepOf } from './advance.ts';
@@ -10,18 +17,27 @@ import { type InFlight, nodeStates } from './in-flight.ts';
 import { begunWork, type Plan, type Work } from './plan.ts';
 import type { WorkPod } from './snapshot.ts';
 
-/** A node in flight whose Node object is deleted: what was begun on it has failed, and what comes back under its name has no more turns than it should. */
+/**
+ * A node in flight whose Node object is deleted: what was begun on it has failed, and what comes
+ * back under its name has no more turns than it should.
+ */
 
 /** Seconds that pass, each with a look at the plan and drains that end at once. */
-const turns = (world: PlanWorld, times: number): void => {
+function turns(world: PlanWorld, times: number): void {
   for (let count = 0; count < times; count += 1) {
     world.seconds += 1;
     world.pass('kernel');
     playDrains(world);
   }
-};
+}
 
-const job: Work = { kind: 'job', podSpec: {}, rebootsNode: false, timeoutSeconds: 100, attempts: 1 };
+const job: Work = {
+  kind: 'job',
+  podSpec: {},
+  rebootsNode: false,
+  timeoutSeconds: 100,
+  attempts: 1,
+};
 const boots: Work = { ...job, rebootsNode: true };
 
 type Given = {
@@ -33,46 +49,98 @@ type Given = {
   readonly refusals?: ReadonlyMap<string, string>;
 };
 
-const to = ({ work = job, one = {}, plan = {}, again, pods = [], refusals = new Map() }: Given): string => {
+function to({
+  work = job,
+  one = {},
+  plan = {},
+  again,
+  pods = [],
+  refusals = new Map(),
+}: Given): string {
   const full = makePlan({ work, ...plan });
   const slot = makeInFlight('n1', { attempt: 1, work: begunWork(work), ...one });
-  const nodes = again === undefined ? [] : [makePlanNode(makeReadyNode('n1', { uid: 'uid-again', bootId: 'next', ...again }))];
-  const snapshot = makePlanSnapshot({ plan: full, nodes, pods: new Map(pods.map(pod => [pod.name, pod])), refusals });
+  const nodes =
+    again === undefined
+      ? []
+      : [makePlanNode(makeReadyNode('n1', { uid: 'uid-again', bootId: 'next', ...again }))];
+  const snapshot = makePlanSnapshot({
+    plan: full,
+    nodes,
+    pods: new Map(pods.map(pod => [pod.name, pod])),
+    refusals,
+  });
   const step = stepOf(snapshot, slot, { withdrawn: false }, at(0));
   const { outcome, state, uid } = step.slot ?? {};
   const what = outcome === undefined ? state : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
-  return [what, ...(uid === slot.uid ? [] : [uid]), ...(step.writes ?? []).map(({ method }) => method)].join(', ');
-};
+  return [
+    what,
+    ...(uid === slot.uid ? [] : [uid]),
+    ...(step.writes ?? []).map(({ method }) => method),
+  ].join(', ');
+}
 
 describe('a node in flight that is deleted', () => {
-  const begunStates: Readonly<Record<(typeof nodeStates)[number], readonly [Partial<InFlight>, string]>> = {
+  const begunStates: Readonly<
+    Record<(typeof nodeStates)[number], readonly [Partial<InFlight>, string]>
+  > = {
     Starting: [{}, 'Gone'],
     Holding: [{}, 'Gone'],
     Working: [{ pod: 'p' }, 'Failed'],
     Rebooting: [{ pod: 'p' }, 'Failed'],
     Verifying: [{ pod: 'p' }, 'Failed'],
     Soaking: [{ pod: 'p' }, 'Failed'],
-    Releasing: [{ outcome: { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } }, 'Done, POST'],
+    Releasing: [
+      { outcome: { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } },
+      'Done, POST',
+    ],
   };
   for (const state of nodeStates) {
     const [one, wanted] = begunStates[state];
-    test(`while it is ${state}: ${wanted}`, () => assert.equal(to({ one: { state, ...one } }).replace('PATCH', 'POST'), wanted));
+    test(`while it is ${state}: ${wanted}`, () =>
+      assert.equal(to({ one: { state, ...one } }).replace('PATCH', 'POST'), wanted));
   }
 
   test('has failed as soon as something may have been done to it', () => {
     assert.equal(to({ one: { state: 'Working' } }), 'Gone', 'its pod has no name yet');
-    assert.equal(to({ one: { state: 'Working', pod: 'p' } }), 'Failed', 'its pod may have been made, have run, and be gone');
-    assert.equal(to({ one: { state: 'Working', pod: 'p' }, refusals: new Map([['n1', 'a policy denies it']]) }), 'Gone', 'it was refused');
+    assert.equal(
+      to({ one: { state: 'Working', pod: 'p' } }),
+      'Failed',
+      'its pod may have been made, have run, and be gone',
+    );
+    assert.equal(
+      to({
+        one: { state: 'Working', pod: 'p' },
+        refusals: new Map([['n1', 'a policy denies it']]),
+      }),
+      'Gone',
+      'it was refused',
+    );
     const pod = makeWorkPod('p', 'n1', { uid: 'u', phase: 'Pending' });
     const seen = { state: 'Working', pod: 'p', podUid: 'u' } as const;
     assert.equal(to({ one: seen, pods: [pod] }), 'Gone', 'it pulls its image');
-    assert.equal(to({ one: seen, pods: [{ ...pod, phase: 'Failed', ran: false }] }), 'Gone', 'it was turned away');
+    assert.equal(
+      to({ one: seen, pods: [{ ...pod, phase: 'Failed', ran: false }] }),
+      'Gone',
+      'it was turned away',
+    );
     assert.equal(to({ one: seen, pods: [{ ...pod, phase: 'Running', ran: true }] }), 'Failed');
-    assert.equal(to({ one: seen, pods: [{ ...pod, uid: 'another' }] }), 'Failed', 'it is gone as well, and may have run');
+    assert.equal(
+      to({ one: seen, pods: [{ ...pod, uid: 'another' }] }),
+      'Failed',
+      'it is gone as well, and may have run',
+    );
     assert.equal(to({ one: { ...seen, ranAttempt: 1 }, pods: [pod] }), 'Failed');
     assert.equal(to({ one: { state: 'Working', attempt: 2 } }), 'Gone', 'no attempt has run');
-    assert.equal(to({ one: { state: 'Working', attempt: 2, ranAttempt: 1 } }), 'Failed', 'the attempt before');
-    assert.equal(to({ work: { kind: 'none' }, one: { state: 'Soaking' } }), 'Gone', 'nothing is done by that plan');
+    assert.equal(
+      to({ one: { state: 'Working', attempt: 2, ranAttempt: 1 } }),
+      'Failed',
+      'the attempt before',
+    );
+    assert.equal(
+      to({ work: { kind: 'none' }, one: { state: 'Soaking' } }),
+      'Gone',
+      'nothing is done by that plan',
+    );
   });
 
   test('in the quiet time after its release has failed; after that it was done', () => {
@@ -80,21 +148,39 @@ describe('a node in flight that is deleted', () => {
     const plan = { soakAfterReleaseSeconds: 60 };
     assert.equal(to({ one: { state: 'Releasing', outcome, soakSince: at(-59) }, plan }), 'Failed');
     assert.equal(to({ one: { state: 'Releasing', outcome }, plan }), 'Failed');
-    assert.equal(to({ one: { state: 'Releasing', outcome, soakSince: at(-60) }, plan }).split(',')[0], 'Done');
-    assert.equal(to({ one: { state: 'Releasing', outcome: { ...outcome, verdict: 'Failed' } }, plan }).split(',')[0], 'Failed');
+    assert.equal(
+      to({ one: { state: 'Releasing', outcome, soakSince: at(-60) }, plan }).split(',')[0],
+      'Done',
+    );
+    assert.equal(
+      to({ one: { state: 'Releasing', outcome: { ...outcome, verdict: 'Failed' } }, plan }).split(
+        ',',
+      )[0],
+      'Failed',
+    );
   });
 });
 
 describe('a machine that somebody else installs anew', () => {
   const external: Work = { kind: 'external', annotations: {}, timeoutSeconds: 100 };
-  const away: Given = { work: external, one: { state: 'Working', bootIdBefore: 'n1-boot-1', providerId: 'metal://1' } };
+  const away: Given = {
+    work: external,
+    one: { state: 'Working', bootIdBefore: 'n1-boot-1', providerId: 'metal://1' },
+  };
 
   test('is awaited under its name until the limit of the work, and its turn goes on with the new object', () => {
     assert.equal(to(away), 'Working');
     assert.equal(to({ ...away, one: { ...away.one, since: at(-100) } }), 'Failed');
     assert.equal(to({ ...away, again: { providerId: 'metal://1' } }), 'Working, uid-again');
-    assert.equal(to({ ...away, again: {} }), 'Working, uid-again', 'it has no name in the cloud yet');
-    assert.equal(to({ ...away, one: { ...away.one, since: at(-100) }, again: { providerId: 'metal://1' } }), 'Failed');
+    assert.equal(
+      to({ ...away, again: {} }),
+      'Working, uid-again',
+      'it has no name in the cloud yet',
+    );
+    assert.equal(
+      to({ ...away, one: { ...away.one, since: at(-100) }, again: { providerId: 'metal://1' } }),
+      'Failed',
+    );
   });
 
   test('is another one where its name in the cloud differs', () =>
@@ -116,7 +202,10 @@ describe('a machine that somebody else installs anew', () => {
       const world = new PlanWorld();
       const [first] = [makeReadyNode('n1', { providerId: 'metal://1' })];
       world.nodes.set('n1', first);
-      world.plans.set('kernel', makePlan({ work, soakSeconds: 5, ...(work === boots && { rebooted: 'Required' }) }));
+      world.plans.set(
+        'kernel',
+        makePlan({ work, soakSeconds: 5, ...(work === boots && { rebooted: 'Required' }) }),
+      );
       const turn = (times = 6): void => turns(world, times);
       turn();
       for (const { name } of world.pods.values()) world.setPod(name, { phase: 'Running' });
@@ -129,14 +218,21 @@ describe('a machine that somebody else installs anew', () => {
       world.nodes.set('n1', { ...free, uid: 'uid-again', bootId: 'next', unschedulable: false });
       world.pass('kernel');
       playDrains(world);
-      assert.deepEqual([...world.children.keys()], [child?.name], 'whoever works for it is not asked twice');
+      assert.deepEqual(
+        [...world.children.keys()],
+        [child?.name],
+        'whoever works for it is not asked twice',
+      );
       assert.equal(world.nodes.get('n1')?.unschedulable, true);
       world.finished.add('n1');
       turn(3);
       assert.equal(world.plans.get('kernel')?.inFlight[0]?.state, 'Soaking');
       turn();
       const [verdict] = [...world.slices.values()].flatMap(({ verdicts }) => verdicts);
-      assert.deepEqual([verdict?.uid, verdict?.verdict, verdict?.message], ['uid-again', 'Done', 'Done']);
+      assert.deepEqual(
+        [verdict?.uid, verdict?.verdict, verdict?.message],
+        ['uid-again', 'Done', 'Done'],
+      );
       assert.deepEqual([world.children.size, world.nodes.get('n1')?.unschedulable], [0, false]);
     });
   }
@@ -144,7 +240,10 @@ describe('a machine that somebody else installs anew', () => {
   test('stays held when it is not right after all, until its failure is set aside', () => {
     const world = new PlanWorld();
     world.nodes.set('n1', makeReadyNode('n1'));
-    world.plans.set('kernel', makePlan({ work: external, provenWithinSeconds: 3, expressions: { due: 'is it old' } }));
+    world.plans.set(
+      'kernel',
+      makePlan({ work: external, provenWithinSeconds: 3, expressions: { due: 'is it old' } }),
+    );
     world.expressions.set('kernel', { due: () => true });
     const turn = (times = 8): void => turns(world, times);
     turn();
@@ -153,23 +252,43 @@ describe('a machine that somebody else installs anew', () => {
     world.finished.add('n1');
     turn();
     const [verdict] = [...world.slices.values()].flatMap(({ verdicts }) => verdicts);
-    assert.deepEqual([verdict?.uid, verdict?.verdict, verdict?.held], ['uid-again', 'Failed', true]);
-    assert.deepEqual([world.children.size, world.nodes.get('n1')?.unschedulable], [1, true], 'for somebody to look at');
+    assert.deepEqual(
+      [verdict?.uid, verdict?.verdict, verdict?.held],
+      ['uid-again', 'Failed', true],
+    );
+    assert.deepEqual(
+      [world.children.size, world.nodes.get('n1')?.unschedulable],
+      [1, true],
+      'for somebody to look at',
+    );
     world.edit('kernel', { retries: new Map([['n1', world.now]]) });
     turn(1);
-    assert.deepEqual([world.plans.get('kernel')?.inFlight[0]?.node, world.children.size <= 2], ['n1', true]);
+    assert.deepEqual(
+      [world.plans.get('kernel')?.inFlight[0]?.node, world.children.size <= 2],
+      ['n1', true],
+    );
   });
 });
 
 describe('a machine that loses its Node object while it reboots', () => {
-  const down: Given = { work: boots, one: { state: 'Rebooting', bootIdBefore: 'n1-boot-1', pod: 'p', podUid: 'u' } };
+  const down: Given = {
+    work: boots,
+    one: { state: 'Rebooting', bootIdBefore: 'n1-boot-1', pod: 'p', podUid: 'u' },
+  };
 
   test('is awaited under its name until its limit, and its turn goes on with the new object', () => {
     assert.equal(to(down), 'Rebooting');
     assert.equal(to({ ...down, one: { ...down.one, since: at(-100) } }), 'Failed');
     assert.equal(to({ ...down, again: {} }), 'Rebooting, uid-again');
-    assert.equal(to({ ...down, one: { ...down.one, state: 'Working' }, again: {} }), 'Rebooting, uid-again');
-    assert.equal(to({ ...down, one: { ...down.one, state: 'Verifying' }, again: {} }), 'Failed', 'it had booted');
+    assert.equal(
+      to({ ...down, one: { ...down.one, state: 'Working' }, again: {} }),
+      'Rebooting, uid-again',
+    );
+    assert.equal(
+      to({ ...down, one: { ...down.one, state: 'Verifying' }, again: {} }),
+      'Failed',
+      'it had booted',
+    );
     assert.equal(to({ ...down, work: job, again: {} }), 'Failed', 'that work boots nothing');
   });
 
@@ -186,7 +305,10 @@ describe('a machine that loses its Node object while it reboots', () => {
   });
 });
 
-/** Nodes whose work breaks them, or boots them, and somebody who deletes and makes them again: what becomes of the plan in so many seconds. */
+/**
+ * Nodes whose work breaks them, or boots them, and somebody who deletes and makes them again: what
+ * becomes of the plan in so many seconds.
+ */
 class Repairs {
   readonly world = new PlanWorld();
   /** By name: pods that have worked on it. */
@@ -201,7 +323,10 @@ class Repairs {
 
   #born(name: string): void {
     this.#births += 1;
-    this.world.nodes.set(name, makeReadyNode(name, { uid: `uid-${name}-${this.#births}`, bootId: `boot-${this.#births}` }));
+    this.world.nodes.set(
+      name,
+      makeReadyNode(name, { uid: `uid-${name}-${this.#births}`, bootId: `boot-${this.#births}` }),
+    );
   }
 
   /** `repair`: what comes in the place of the node that is worked on. */
@@ -228,7 +353,9 @@ class Repairs {
   }
 }
 
-const all = () => true;
+function all() {
+  return true;
+}
 const isOld = { expressions: { due: 'is it old' }, work: job } as const;
 
 describe('nodes that come back under their names', () => {
@@ -236,14 +363,20 @@ describe('nodes that come back under their names', () => {
     const repairs = new Repairs({ ...isOld, halt: { maxFailures: 0, consecutive: 1 } });
     repairs.live(200, all);
     const decision = repairs.world.pass('kernel');
-    assert.deepEqual([decision?.phase, decision?.counts.failed, [...repairs.worked]], ['Halted', 1, [['n1', 1]]]);
+    assert.deepEqual(
+      [decision?.phase, decision?.counts.failed, [...repairs.worked]],
+      ['Halted', 1, [['n1', 1]]],
+    );
   });
 
   test('no name has turns without an end, whatever failures are allowed', () => {
     const repairs = new Repairs({ ...isOld, halt: {} });
     repairs.live(400, all);
     const decision = repairs.world.pass('kernel');
-    assert.deepEqual([repairs.most, decision?.phase, decision?.counts.failed, decision?.counts.dueAgain], [2, 'Complete', 8, 0]);
+    assert.deepEqual(
+      [repairs.most, decision?.phase, decision?.counts.failed, decision?.counts.dueAgain],
+      [2, 'Complete', 8, 0],
+    );
     assert.ok([...repairs.world.slices.values()].length <= 2, 'records do not grow either');
     repairs.live(100, all);
     assert.equal(repairs.most, 2);
@@ -270,7 +403,11 @@ describe('nodes that come back under their names', () => {
         pass(3);
         world.halted = undefined;
         world.nodes.delete('n1');
-        words.push([...world.slices.values()].map(({ verdicts }) => verdicts.map(({ uid, verdict }) => `${uid} ${verdict}`).join()).join());
+        words.push(
+          [...world.slices.values()]
+            .map(({ verdicts }) => verdicts.map(({ uid, verdict }) => `${uid} ${verdict}`).join())
+            .join(),
+        );
       }
       assert.deepEqual(
         words,
@@ -287,7 +424,8 @@ describe('nodes that come back under their names', () => {
       for (let turn = 0; turn < 20; turn += 1) {
         world.seconds += 1;
         world.pass('kernel');
-        for (const [name, { deleting }] of world.children) if (deleting) world.children.delete(name);
+        for (const [name, { deleting }] of world.children)
+          if (deleting) world.children.delete(name);
       }
       world.nodes.delete('n1');
     }
@@ -300,7 +438,10 @@ describe('nodes that come back under their names', () => {
     const repairs = new Repairs({ work: boots, rebooted: 'Required', halt: { maxFailures: 0 } });
     repairs.live(200, all);
     const decision = repairs.world.pass('kernel');
-    assert.deepEqual([decision?.phase, decision?.counts.done, decision?.counts.failed, repairs.most], ['Complete', 4, 0, 1]);
+    assert.deepEqual(
+      [decision?.phase, decision?.counts.done, decision?.counts.failed, repairs.most],
+      ['Complete', 4, 0, 1],
+    );
   });
 
   test('a plan that takes each node once a run takes each name once', () => {

@@ -11,33 +11,43 @@ import { deletePodWrite } from './writes.ts';
  * Reports whether a container of the pod of this attempt has run, or may have: a pod that is gone
  * as well proves nothing, unless its creation was refused.
  */
-const mayHaveRun = ({ slot: { node, pod: name, podUid }, snapshot }: NodeView): boolean => {
+function mayHaveRun({ slot: { node, pod: name, podUid }, snapshot }: NodeView): boolean {
   const pod = name === undefined ? undefined : snapshot.pods.get(name);
   if (pod !== undefined && (podUid === undefined || pod.uid === podUid)) return pod.ran;
   return podUid !== undefined || (name !== undefined && !snapshot.refusals.has(node));
-};
+}
 
 /** Reports whether something may have been done to the node, beyond holding and draining it. */
-const hasBegun = (view: NodeView): boolean => {
+function hasBegun(view: NodeView): boolean {
   const { work, state, ranAttempt } = view.slot;
   if (work.kind === 'none' || state === 'Starting' || state === 'Holding') return false;
-  return state !== 'Working' || work.kind === 'external' || ranAttempt !== undefined || mayHaveRun(view);
-};
+  return (
+    state !== 'Working' || work.kind === 'external' || ranAttempt !== undefined || mayHaveRun(view)
+  );
+}
 
 /**
  * Reports whether the node was proven, and has been quiet for the required time: it disappeared
  * only after that.
  */
-const isProven = ({ slot: { outcome, soakSince }, snapshot: { plan } }: NodeView, now: Temporal.Instant): boolean => {
+function isProven(
+  { slot: { outcome, soakSince }, snapshot: { plan } }: NodeView,
+  now: Temporal.Instant,
+): boolean {
   const seconds = outcome?.verdict === 'Done' ? plan.soakAfterReleaseSeconds : 0;
-  return seconds === 0 || (soakSince !== undefined && !isBefore(now, secondsAfter(soakSince, seconds)));
-};
+  return (
+    seconds === 0 || (soakSince !== undefined && !isBefore(now, secondsAfter(soakSince, seconds)))
+  );
+}
 
 /**
  * Returns how the work takes the machine away for a while, and for how long at most: it boots, or
  * an external tool installs it again. Undefined: the work does not.
  */
-const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word: string; readonly seconds: number } | undefined => {
+function absenceOf({
+  slot: one,
+  snapshot: { plan },
+}: NodeView): { readonly word: string; readonly seconds: number } | undefined {
   const { work, state, bootIdBefore, podUid } = one;
   const { timeoutSeconds: seconds } = work;
   if (work.kind === 'external' && state === 'Working') return { word: state, seconds };
@@ -45,8 +55,10 @@ const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word
   if (work.kind === 'external' && state === 'Verifying' && plan.rebooted === 'Required')
     return { word: state, seconds: plan.provenWithinSeconds };
   const isDown = state === 'Rebooting' || (state === 'Working' && podUid !== undefined);
-  return work.rebootsNode && bootIdBefore !== undefined && isDown ? { word: 'Rebooting', seconds } : undefined;
-};
+  return work.rebootsNode && bootIdBefore !== undefined && isDown
+    ? { word: 'Rebooting', seconds }
+    : undefined;
+}
 
 /**
  * Waits for the node to register again. Where a cloud controller manages nodes, a machine that is
@@ -54,7 +66,7 @@ const absenceOf = ({ slot: one, snapshot: { plan } }: NodeView): { readonly word
  * again under its name, and its turn goes on with that object. A machine that is known to be
  * another one does not count. Undefined: the wait is over, or there is none.
  */
-const registersAgain = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+function registersAgain(view: NodeView, now: Temporal.Instant): NodeStepResult | undefined {
   const { slot: one, snapshot } = view;
   const absence = absenceOf(view);
   if (absence === undefined) return undefined;
@@ -63,28 +75,54 @@ const registersAgain = (view: NodeView, now: Temporal.Instant): NodeStepResult |
   const until = secondsAfter(one.since, seconds);
   if (!isBefore(now, until)) return undefined;
   if (other === undefined) {
-    const who = 'its Node object does not exist any more: its machine may register again under its name';
+    const who =
+      'its Node object does not exist any more: its machine may register again under its name';
     return { slot: one, waiting: { word, who, node: one.node, ends: until }, requeueAt: until };
   }
-  if (one.providerId !== undefined && other.providerId !== undefined && one.providerId !== other.providerId) return undefined;
+  if (
+    one.providerId !== undefined &&
+    other.providerId !== undefined &&
+    one.providerId !== other.providerId
+  )
+    return undefined;
   const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
   if (pod !== undefined) {
-    const waiting = { word, who: `pod ${pod.name} of its former Node object is being deleted`, node: one.node, ends: until };
-    return { slot: one, waiting, requeueAt: until, ...(!pod.deleting && { writes: [deletePodWrite(pod)] }) };
+    const waiting = {
+      word,
+      who: `pod ${pod.name} of its former Node object is being deleted`,
+      node: one.node,
+      ends: until,
+    };
+    return {
+      slot: one,
+      waiting,
+      requeueAt: until,
+      ...(!pod.deleting && { writes: [deletePodWrite(pod)] }),
+    };
   }
   const found = { ...one, uid: other.uid, heldAs: one.heldAs ?? one.uid };
   return word === one.state ? { slot: found } : transition(found, 'Rebooting', now);
-};
+}
 
 /**
  * Returns the step without a Node object; undefined if the state can go on without it, for example
  * because the machine is replaced, and its node with it.
  */
-export const withoutNode = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+export function withoutNode(view: NodeView, now: Temporal.Instant): NodeStepResult | undefined {
   const { slot: one } = view;
-  if (one.work.kind === 'replace' && (one.state === 'Working' || one.state === 'Releasing')) return undefined;
+  if (one.work.kind === 'replace' && (one.state === 'Working' || one.state === 'Releasing'))
+    return undefined;
   if (one.state === 'Releasing' && isProven(view, now)) return undefined;
-  if (!hasBegun(view)) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more; nothing was done to it`);
+  if (!hasBegun(view))
+    return end(
+      one,
+      now,
+      'Gone',
+      `Node ${one.node} (${one.uid}) does not exist any more; nothing was done to it`,
+    );
   const what = 'its work had begun, and nobody can tell what came of it';
-  return registersAgain(view, now) ?? end(one, now, 'Failed', `Node ${one.node} (${one.uid}) does not exist any more: ${what}`);
-};
+  return (
+    registersAgain(view, now) ??
+    end(one, now, 'Failed', `Node ${one.node} (${one.uid}) does not exist any more: ${what}`)
+  );
+}

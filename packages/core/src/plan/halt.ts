@@ -4,34 +4,43 @@ import { isUsed, type StageNodes, verdictsIn } from './start/stages.ts';
 import type { PlanView } from './view.ts';
 
 /** Returns how many of the last verdicts are failures in a row. */
-const inARow = (view: PlanView): number => {
-  const words = inOrder([...view.verdicts.values()]).filter(({ verdict }) => verdict === 'Done' || verdict === 'Failed');
+function inARow(view: PlanView): number {
+  const words = inOrder([...view.verdicts.values()]).filter(
+    ({ verdict }) => verdict === 'Done' || verdict === 'Failed',
+  );
   const last = words.findLastIndex(({ verdict }) => verdict === 'Done');
   return words.length - 1 - last;
-};
+}
 
 /** Reports whether one of its nodes was worked on in this run, with any outcome. */
-const hasWorked = (stage: StageNodes, { verdicts }: PlanView): boolean =>
-  verdictsIn(stage, verdicts).some(({ verdict }) => verdict === 'Done' || verdict === 'Failed');
+function hasWorked(stage: StageNodes, { verdicts }: PlanView): boolean {
+  return verdictsIn(stage, verdicts).some(
+    ({ verdict }) => verdict === 'Done' || verdict === 'Failed',
+  );
+}
 
-const remedy = 'look at status.failures, then set them aside with drydock plan retry, or abort the plan';
+const remedy =
+  'look at status.failures, then set them aside with drydock plan retry, or abort the plan';
 
 /**
  * Returns why the plan starts nothing any more: more nodes have failed than are allowed, too many
  * in a row, or too many in its first stage. Everything in progress goes on. Undefined as long as
  * the plan may go on.
  */
-export const haltedBy = (view: PlanView): string | undefined => {
+export function haltedBy(view: PlanView): string | undefined {
   const { snapshot, failures, counts, stages } = view;
   const { maxFailures, consecutive, inFirstStage } = snapshot.plan.halt;
   if (snapshot.halted !== undefined) return `all plans are halted: ${snapshot.halted}`;
-  if (view.gateHalt !== undefined) return `gate ${view.gateHalt.gate} was false: ${view.gateHalt.message}: ${remedy}`;
-  const allowed = maxFailures === undefined ? undefined : resolveAmount(maxFailures, counts.selected);
+  if (view.gateHalt !== undefined)
+    return `gate ${view.gateHalt.gate} was false: ${view.gateHalt.message}: ${remedy}`;
+  const allowed =
+    maxFailures === undefined ? undefined : resolveAmount(maxFailures, counts.selected);
   if (allowed !== undefined && failures.length > allowed) {
     return `${failures.length} nodes have failed, and halt.maxFailures allows ${allowed}: ${remedy}`;
   }
   const row = inARow(view);
-  if (consecutive !== undefined && consecutive > 0 && row >= consecutive) return `${row} nodes in a row have failed: ${remedy}`;
+  if (consecutive !== undefined && consecutive > 0 && row >= consecutive)
+    return `${row} nodes in a row have failed: ${remedy}`;
   const used = stages.filter(isUsed);
   // A stage that comes before it, and whose nodes come later, was not the first.
   const first = (used.find(stage => hasWorked(stage, view)) ?? used[0])?.stage.name;
@@ -40,4 +49,4 @@ export const haltedBy = (view: PlanView): string | undefined => {
     return `${early} of stage ${first} have failed: ${remedy}`;
   }
   return undefined;
-};
+}

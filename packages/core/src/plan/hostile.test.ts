@@ -2,23 +2,32 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { begun, decided, nodesOf, words } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
+import {
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeVerdict,
+} from '../testing/make-plan.ts';
 import { begunWork, type Plan } from './plan.ts';
 import type { RecordSlice } from './snapshot.ts';
 import { childNameOf, createChildWrite, recordWrite } from './writes.ts';
 
 /** What whoever writes plans, or is unlucky with names and times, must not be able to do. */
 
-const concurrency = (more: Partial<Plan['concurrency']>): Plan['concurrency'] => ({
-  maxInFlight: 9,
-  perTopology: [],
-  foreignCordon: 'Wait',
-  ...more,
-});
+function concurrency(more: Partial<Plan['concurrency']>): Plan['concurrency'] {
+  return {
+    maxInFlight: 9,
+    perTopology: [],
+    foreignCordon: 'Wait',
+    ...more,
+  };
+}
 
 test('two plans whose names begin alike have Maintenances of their own for a node, and none is as long as a name may be', () => {
-  const [west, east] = ['kernel-update-production-eu-west', 'kernel-update-production-eu-east'].map(name =>
-    childNameOf({ name }, 'uid-n1'),
+  const [west, east] = ['kernel-update-production-eu-west', 'kernel-update-production-eu-east'].map(
+    name => childNameOf({ name }, 'uid-n1'),
   );
   assert.notEqual(west, east);
   assert.notEqual(childNameOf({ name: 'a.b' }, 'uid-n1'), childNameOf({ name: 'a-b' }, 'uid-n1'));
@@ -43,7 +52,10 @@ test('annotations for whoever else does the work do not say whose a Maintenance 
 });
 
 describe('a retry', () => {
-  const failed = { verdicts: [makeVerdict('n1', { verdict: 'Failed', completedAt: at(-10) })], nodes: nodesOf(1) };
+  const failed = {
+    verdicts: [makeVerdict('n1', { verdict: 'Failed', completedAt: at(-10) })],
+    nodes: nodesOf(1),
+  };
 
   test('of the future counts when its time has come, and somebody looks then', () => {
     const later = decided(failed, { retries: new Map([['*', at(500)]]) });
@@ -53,16 +65,29 @@ describe('a retry', () => {
 
   test('of the future keeps no failure from halting the plan', () => {
     const verdicts = ['n1', 'n2'].map(name => makeVerdict(name, { verdict: 'Failed' }));
-    assert.equal(decided({ verdicts }, { halt: { consecutive: 2 }, retries: new Map([['*', at(9e8)]]) }).phase, 'Halted');
+    assert.equal(
+      decided({ verdicts }, { halt: { consecutive: 2 }, retries: new Map([['*', at(9e8)]]) }).phase,
+      'Halted',
+    );
   });
 });
 
 describe('limits, where machines are replaced', () => {
   const work = { kind: 'replace', strategy: 'Replace', timeoutSeconds: 600 } as const;
   const zone = 'topology.kubernetes.io/zone';
-  const machine = { apiVersion: 'machine.openshift.io/v1beta1', namespace: 'machines', name: 'm', instance: 'i' };
-  const inZone = (name: string, label: string) => makePlanNode(makeReadyNode(name, { labels: { [zone]: label } }), { machine });
-  const flying = makeInFlight('n1', { state: 'Working', work: begunWork(work), domains: { [zone]: 'a' } });
+  const machine = {
+    apiVersion: 'machine.openshift.io/v1beta1',
+    namespace: 'machines',
+    name: 'm',
+    instance: 'i',
+  };
+  const inZone = (name: string, label: string) =>
+    makePlanNode(makeReadyNode(name, { labels: { [zone]: label } }), { machine });
+  const flying = makeInFlight('n1', {
+    state: 'Working',
+    work: begunWork(work),
+    domains: { [zone]: 'a' },
+  });
   const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]]]);
 
   test('count a node that is gone where it was', () => {
@@ -73,11 +98,18 @@ describe('limits, where machines are replaced', () => {
     const oneZone = concurrency({ perTopology: [{ key: zone, maxDomains: 1 }] });
     assert.deepEqual(begun({ nodes, outages }, { ...replacing, concurrency: oneZone }), ['n2']);
     const first = decided({ nodes: [inZone('n1', 'a')] }, { work, concurrency: perZone });
-    assert.deepEqual(first.inFlight[0]?.domains, { [zone]: 'a' }, 'its place is stored with its slot');
+    assert.deepEqual(
+      first.inFlight[0]?.domains,
+      { [zone]: 'a' },
+      'its place is stored with its slot',
+    );
   });
 
   test('count successors that do not come up, although they have no part in the run', () => {
-    const successor = makePlanNode(makeReadyNode('s1', { conditions: [] }), { createdAt: at(-1), machine });
+    const successor = makePlanNode(makeReadyNode('s1', { conditions: [] }), {
+      createdAt: at(-1),
+      machine,
+    });
     const broken = new Map([['s1', [{ cause: 'NotReady', by: 'Node s1 is not Ready' } as const]]]);
     const plan = {
       work,
@@ -109,18 +141,31 @@ describe('limits, where machines are replaced', () => {
     const failures = ['n1', 'n2'].map(name => makeVerdict(name, { verdict: 'Failed' }));
     const plan = { work, halt: { maxFailures: '3%' } } as const;
     const nodes = nodesOf(30, { machine });
-    assert.notEqual(decided({ nodes, verdicts: [...done, ...failures] }, plan).phase, 'Halted', '3 of 100');
+    assert.notEqual(
+      decided({ nodes, verdicts: [...done, ...failures] }, plan).phase,
+      'Halted',
+      '3 of 100',
+    );
   });
 });
 
 test('as many nodes are in flight as the status holds, with the hooks of each', () => {
-  assert.equal(decided({ nodes: nodesOf(1) }, { concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 500);
+  assert.equal(
+    decided({ nodes: nodesOf(1) }, { concurrency: concurrency({ maxInFlight: 5000 }) }).counts
+      .maxInFlight,
+    500,
+  );
   const hook = { podSpec: { containers: [] }, timeoutSeconds: 60, onFailure: 'Pause' } as const;
   const hooks = Array.from(
     { length: 8 },
-    (_, index) => ({ ...hook, name: `h${index}`, at: index % 2 === 0 ? 'BeforeNode' : 'AfterNode' }) as const,
+    (_, index) =>
+      ({ ...hook, name: `h${index}`, at: index % 2 === 0 ? 'BeforeNode' : 'AfterNode' }) as const,
   );
-  assert.equal(decided({ nodes: nodesOf(1) }, { hooks, concurrency: concurrency({ maxInFlight: 5000 }) }).counts.maxInFlight, 37);
+  assert.equal(
+    decided({ nodes: nodesOf(1) }, { hooks, concurrency: concurrency({ maxInFlight: 5000 }) })
+      .counts.maxInFlight,
+    37,
+  );
 });
 
 describe('the record', () => {
@@ -145,7 +190,10 @@ describe('the record', () => {
   });
 
   test('keeps no times of an earlier verdict', () => {
-    const { body } = written([slice([makeVerdict('n1', { workSeconds: 7, rebootSeconds: 9 })])], makeVerdict('n1', { workSeconds: 3 }));
+    const { body } = written(
+      [slice([makeVerdict('n1', { workSeconds: 7, rebootSeconds: 9 })])],
+      makeVerdict('n1', { workSeconds: 3 }),
+    );
     const { n1 } = (body as { spec: { verdicts: { n1: object } } }).spec.verdicts;
     assert.deepEqual(
       { workSeconds: 3, rebootSeconds: null },

@@ -1,7 +1,15 @@
 import type { PodTask } from './pods/hook.ts';
 
 /** States of a node in flight. */
-export const nodeStates = ['Starting', 'Holding', 'Working', 'Rebooting', 'Verifying', 'Soaking', 'Releasing'] as const;
+export const nodeStates = [
+  'Starting',
+  'Holding',
+  'Working',
+  'Rebooting',
+  'Verifying',
+  'Soaking',
+  'Releasing',
+] as const;
 export type NodeState = (typeof nodeStates)[number];
 
 /**
@@ -30,7 +38,11 @@ export const workKinds = ['job', 'reboot', 'external', 'replace', 'none'] as con
  * Parts of the work that count for as long as a node is in flight, regardless of later edits of the
  * plan.
  */
-export type BegunWork = { readonly kind: (typeof workKinds)[number]; readonly rebootsNode: boolean; readonly timeoutSeconds: number };
+export type BegunWork = {
+  readonly kind: (typeof workKinds)[number];
+  readonly rebootsNode: boolean;
+  readonly timeoutSeconds: number;
+};
 
 /**
  * A node that the plan has begun with and has no verdict recorded for: an entry of status.inFlight.
@@ -109,8 +121,13 @@ export type InFlight = {
  * Reports whether its work may be in progress, or has an end that is not stored yet: a pod of it
  * that is being deleted may exist until its name is dropped.
  */
-export const isAtWork = ({ state, outcome, pod }: Pick<InFlight, 'state' | 'outcome' | 'pod'>): boolean =>
-  outcome === undefined ? state === 'Working' || state === 'Rebooting' : pod !== undefined;
+export function isAtWork({
+  state,
+  outcome,
+  pod,
+}: Pick<InFlight, 'state' | 'outcome' | 'pod'>): boolean {
+  return outcome === undefined ? state === 'Working' || state === 'Rebooting' : pod !== undefined;
+}
 
 /** Number of taints of one node that are kept. */
 export const maxTaints = 16;
@@ -153,7 +170,9 @@ export const preparingStates = ['Running', 'Prepared', 'Refused', 'Failed'] as c
 type PreparingState = (typeof preparingStates)[number];
 
 /** Reports whether the node is not ready, and stays so until a user retries it. */
-export const isRefused = ({ state }: Preparing): boolean => state === 'Refused' || state === 'Failed';
+export function isRefused({ state }: Preparing): boolean {
+  return state === 'Refused' || state === 'Failed';
+}
 
 /** A verdict as it is recorded. */
 export type NodeVerdict = {

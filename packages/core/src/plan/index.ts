@@ -62,7 +62,13 @@ export {
   rehearsalRefusals,
   rehearsalStates,
 } from './rehearsal/rehearsal.ts';
-export { maxFirstNodes, readSummary, summaryIn, summaryJson, summaryText } from './rehearsal/summary.ts';
+export {
+  maxFirstNodes,
+  readSummary,
+  summaryIn,
+  summaryJson,
+  summaryText,
+} from './rehearsal/summary.ts';
 export type {
   Approval,
   CelResult,

@@ -12,8 +12,9 @@ import type { PlanDecision } from './snapshot.ts';
 import { childNameOf } from './writes.ts';
 
 /**
- * Whatever nodes, people and repairers do: nothing begins behind a stage that is not passed, no failure is forgotten, no name has turns without an end, and no hold is without
- * an owner. What has to hold is told from what is stored and seen, by other means than those that decide.
+ * Whatever nodes, people and repairers do: nothing begins behind a stage that is not passed, no
+ * failure is forgotten, no name has turns without an end, and no hold is without an owner. What has
+ * to hold is told from what is stored and seen, by other means than those that decide.
  */
 
 const many = 5;
@@ -76,7 +77,13 @@ class Story {
     for (let index = 1; index <= many; index += 1) this.#born(`n${index}`);
     this.world.setNode('n1', { labels: { canary: 'yes' } });
     const { run: _run, ...plan } = makePlan({
-      work: { kind: 'job', podSpec: { containers: [] }, rebootsNode: false, timeoutSeconds: 40, attempts: 1 },
+      work: {
+        kind: 'job',
+        podSpec: { containers: [] },
+        rebootsNode: false,
+        timeoutSeconds: 40,
+        attempts: 1,
+      },
       expressions: of.isAsked ? { due: 'is it old' } : {},
       provenWithinSeconds: 3,
       stages: [
@@ -94,7 +101,8 @@ class Story {
     this.world.plans.set('kernel', plan);
     const selects = ({ name }: { readonly name: string }): boolean => !this.#deselected.has(name);
     // What is undone is due where it is right.
-    const due = ({ uid }: { readonly uid: string }): boolean => this.#right.has(uid) === (this.plan.undo === true);
+    const due = ({ uid }: { readonly uid: string }): boolean =>
+      this.#right.has(uid) === (this.plan.undo === true);
     this.world.expressions.set('kernel', of.isAsked ? { due, selects } : { selects });
   }
 
@@ -110,7 +118,9 @@ class Story {
   #verdicts(): readonly NodeVerdict[] {
     const { run } = this.plan;
     return [...this.world.slices.values()].flatMap(one =>
-      run !== undefined && one.run === run.id && one.revision === revisionOfRun(run) ? one.verdicts : [],
+      run !== undefined && one.run === run.id && one.revision === revisionOfRun(run)
+        ? one.verdicts
+        : [],
     );
   }
 
@@ -125,7 +135,10 @@ class Story {
 
   #born(name: string): void {
     this.#births += 1;
-    this.world.nodes.set(name, makeReadyNode(name, { uid: `uid-${name}-${this.#births}`, bootId: `boot-${this.#births}` }));
+    this.world.nodes.set(
+      name,
+      makeReadyNode(name, { uid: `uid-${name}-${this.#births}`, bootId: `boot-${this.#births}` }),
+    );
   }
 
   /** Whether something that is done in the canary stage is there, and is not as it was proven. */
@@ -133,7 +146,10 @@ class Story {
     return this.#verdicts().some(({ node: name, uid, stage, verdict }) => {
       const node = this.world.nodes.get(name);
       if (stage !== 'canary' || verdict !== 'Done' || node?.uid !== uid) return false;
-      return !isReady(node) || (this.#shape.isAsked && this.#right.has(uid) === (this.plan.undo === true));
+      return (
+        !isReady(node) ||
+        (this.#shape.isAsked && this.#right.has(uid) === (this.plan.undo === true))
+      );
     });
   }
 
@@ -141,29 +157,45 @@ class Story {
   turn(): void {
     const { world } = this;
     const before = this.plan;
-    const [had, failed, lacks] = [new Set(before.inFlight.map(({ uid }) => uid)), this.#failures().length, this.#lacks()];
+    const [had, failed, lacks] = [
+      new Set(before.inFlight.map(({ uid }) => uid)),
+      this.#failures().length,
+      this.#lacks(),
+    ];
     const decision = world.pass('kernel') as PlanDecision;
     if (lacks) this.#lackedAt.set(this.#run, world.seconds);
-    const isSameRun = before.run !== undefined && `${before.run.id}/${revisionOfRun(before.run)}` === this.#run;
+    const isSameRun =
+      before.run !== undefined && `${before.run.id}/${revisionOfRun(before.run)}` === this.#run;
     const begun = this.plan.inFlight.filter(({ uid }) => !had.has(uid));
-    assert.ok(begun.length === 0 || !isSameRun || failed <= this.#shape.maxFailures, 'a node begins past a halt');
+    assert.ok(
+      begun.length === 0 || !isSameRun || failed <= this.#shape.maxFailures,
+      'a node begins past a halt',
+    );
     for (const { stage } of begun) if (stage === 'rest') this.#passed();
     if (isSameRun) assert.equal(decision.counts.failed, failed, 'a failure is forgotten');
     if (isSameRun) this.#ended(before.inFlight);
     for (const { ranAttempt, node, uid, revision } of this.plan.inFlight)
-      if (ranAttempt !== undefined && revision === this.plan.run?.revision) this.#tookTurn(node, uid);
+      if (ranAttempt !== undefined && revision === this.plan.run?.revision)
+        this.#tookTurn(node, uid);
     world.seconds += 1;
     this.#live();
   }
 
-  /** A node begins behind the canaries: somebody has agreed, something was done in them, and it was well for as long as it should be. */
+  /**
+   * A node begins behind the canaries: somebody has agreed, something was done in them, and it was
+   * well for as long as it should be.
+   */
   #passed(): void {
     const { soakSeconds, approveAfter } = this.#shape;
     const { run } = this.plan;
-    const given = this.world.approvals.filter(one => run !== undefined && one.run === run.id && one.revision === revisionOfRun(run));
+    const given = this.world.approvals.filter(
+      one => run !== undefined && one.run === run.id && one.revision === revisionOfRun(run),
+    );
     const isPromoted = given.some(({ promote }) => promote !== undefined);
     assert.ok(!approveAfter || given.length > 0, 'nobody has agreed');
-    const all = this.#verdicts().filter(({ stage, verdict }) => stage === 'canary' && (verdict === 'Done' || verdict === 'Failed'));
+    const all = this.#verdicts().filter(
+      ({ stage, verdict }) => stage === 'canary' && (verdict === 'Done' || verdict === 'Failed'),
+    );
     const last = Math.max(...all.map(({ completedAt }) => completedAt.epochMilliseconds));
     const isFirst = (this.#begunBehind.get(this.#run) ?? Number.NEGATIVE_INFINITY) < last;
     this.#begunBehind.set(this.#run, this.world.now.epochMilliseconds);
@@ -171,16 +203,25 @@ class Story {
     const isDone = all.some(({ verdict }) => verdict === 'Done');
     assert.ok(isDone || (approveAfter && given.length > 0), 'nothing was done in the stage before');
     const lackedAt = this.#lackedAt.get(this.#run) ?? Number.NEGATIVE_INFINITY;
-    assert.ok(!isDone || this.world.seconds - lackedAt >= soakSeconds, `the canary was not well ${this.world.seconds - lackedAt} s ago`);
+    assert.ok(
+      !isDone || this.world.seconds - lackedAt >= soakSeconds,
+      `the canary was not well ${this.world.seconds - lackedAt} s ago`,
+    );
   }
 
-  /** What was lost in the middle of its work has failed. Of the work of an earlier edit nothing is recorded. */
+  /**
+   * What was lost in the middle of its work has failed. Of the work of an earlier edit nothing is
+   * recorded.
+   */
   #ended(before: Plan['inFlight']): void {
     const flying = new Set(this.plan.inFlight.map(({ uid }) => uid));
     for (const { uid, revision } of before) {
       if (flying.has(uid) || !this.#lost.has(uid) || revision !== this.plan.run?.revision) continue;
       const verdict = this.#verdicts().find(one => one.uid === uid)?.verdict;
-      assert.ok(verdict === 'Failed' || verdict === 'Done', `${uid} is gone, and its verdict is ${verdict}`);
+      assert.ok(
+        verdict === 'Failed' || verdict === 'Done',
+        `${uid} is gone, and its verdict is ${verdict}`,
+      );
     }
   }
 
@@ -188,7 +229,10 @@ class Story {
     const key = `${this.#run} ${node}`;
     const turns = this.#turns.get(key) ?? new Set();
     this.#turns.set(key, turns.add(uid));
-    assert.ok(turns.size <= (this.#shape.isAsked ? 2 : 1), `${node} has turn ${turns.size} in one run`);
+    assert.ok(
+      turns.size <= (this.#shape.isAsked ? 2 : 1),
+      `${node} has turn ${turns.size} in one run`,
+    );
   }
 
   #live(): void {
@@ -221,21 +265,32 @@ class Story {
     const isWorkedOn = [...world.pods.values()].some(
       pod => pod.nodeName === name && (pod.phase === 'Running' || pod.phase === 'Succeeded'),
     );
-    if (slot !== undefined && isWorkedOn && slot.outcome === undefined && slot.podUid !== undefined) this.#lost.add(slot.uid);
+    if (slot !== undefined && isWorkedOn && slot.outcome === undefined && slot.podUid !== undefined)
+      this.#lost.add(slot.uid);
     world.nodes.delete(name);
-    for (const pod of Array.from(world.pods.values())) if (pod.nodeName === name) world.pods.delete(pod.name);
+    for (const pod of Array.from(world.pods.values()))
+      if (pod.nodeName === name) world.pods.delete(pod.name);
   }
 
   #do(what: Deed['what'], name: string): void {
     const { world } = this;
     const node = world.nodes.get(name);
-    const toggle = (set: Set<string>): unknown => (set.has(name) ? set.delete(name) : set.add(name));
+    const toggle = (set: Set<string>): unknown =>
+      set.has(name) ? set.delete(name) : set.add(name);
     const agree = (more: object): void => {
       const { run } = this.plan;
       if (run === undefined) return;
       const key = `a${(this.#approvals += 1)}`;
       world.approvals.push(
-        makeApproval({ key, uid: key, createdAt: world.now, run: run.id, revision: revisionOfRun(run), stage: 'canary', ...more }),
+        makeApproval({
+          key,
+          uid: key,
+          createdAt: world.now,
+          run: run.id,
+          revision: revisionOfRun(run),
+          stage: 'canary',
+          ...more,
+        }),
       );
     };
     const edit = (over: Partial<Plan>): void => world.edit('kernel', over);
@@ -245,7 +300,10 @@ class Story {
         this.#remove(name);
         this.#born(name);
       },
-      canary: () => world.setNode(name, { labels: node?.labels['canary'] === undefined ? { canary: 'yes' } : {} }),
+      canary: () =>
+        world.setNode(name, {
+          labels: node?.labels['canary'] === undefined ? { canary: 'yes' } : {},
+        }),
       select: () => void toggle(this.#deselected),
       skip: () => {
         const skips = new Map(this.plan.skips);
@@ -258,7 +316,10 @@ class Story {
       rerun: () => edit({ runId: this.plan.runId === '1' ? '2' : '1' }),
       undo: () => {
         const { undo, ...plan } = this.plan;
-        world.plans.set('kernel', undo === true ? { ...plan, revision: 'r1' } : { ...plan, undo: true, revision: 'back' });
+        world.plans.set(
+          'kernel',
+          undo === true ? { ...plan, revision: 'r1' } : { ...plan, undo: true, revision: 'back' },
+        );
       },
       retry: () => {
         edit({ retries: new Map([...this.plan.retries, [name, world.now]]) });
@@ -281,14 +342,24 @@ class Story {
     for (const child of world.children.values()) {
       const node = world.nodes.get(child.nodeName);
       const verdict = verdicts.find(({ uid }) => uid === node?.uid);
-      // A machine that has registered again stays held by the Maintenance of before when its work has failed.
-      const isOfNode = node !== undefined && (childNameOf(plan, node.uid) === child.name || verdict?.held === true);
+      // A machine that has registered again stays held by the Maintenance of before when its work
+      // has failed.
+      const isOfNode =
+        node !== undefined &&
+        (childNameOf(plan, node.uid) === child.name || verdict?.held === true);
       assert.ok(isOfNode, `${child.name} holds a node that is gone`);
       const isFlying = plan.inFlight.some(({ uid }) => uid === node?.uid);
       const isFailure = verdict?.verdict === 'Failed' && verdict.held && this.#counts(verdict);
-      const isOver = verdict !== undefined && verdict.verdict !== 'Requeued' && (verdict.verdict !== 'Failed' || this.#counts(verdict));
-      const hasTurn = !isOver && !plan.skips.has(child.nodeName) && !this.#deselected.has(child.nodeName);
-      assert.ok(isFlying || isFailure || hasTurn, `${child.name} holds ${child.nodeName} for nobody: ${verdict?.verdict}`);
+      const isOver =
+        verdict !== undefined &&
+        verdict.verdict !== 'Requeued' &&
+        (verdict.verdict !== 'Failed' || this.#counts(verdict));
+      const hasTurn =
+        !isOver && !plan.skips.has(child.nodeName) && !this.#deselected.has(child.nodeName);
+      assert.ok(
+        isFlying || isFailure || hasTurn,
+        `${child.name} holds ${child.nodeName} for nobody: ${verdict?.verdict}`,
+      );
     }
   }
 }

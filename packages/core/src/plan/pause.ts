@@ -9,22 +9,28 @@ export type Pause = { readonly reason?: string; readonly until?: Temporal.Instan
 
 type Paused = { readonly paused: boolean; readonly pause?: Pause };
 
-const isPast = ({ until }: Pause, now: Temporal.Instant): boolean => until !== undefined && !isBefore(now, until);
+function isPast({ until }: Pause, now: Temporal.Instant): boolean {
+  return until !== undefined && !isBefore(now, until);
+}
 
 /** Returns the pause that holds now. A pause with an end never ends one without. */
-export const pauseNow = ({ paused, pause }: Paused, now: Temporal.Instant): Pause | undefined => {
+export function pauseNow({ paused, pause }: Paused, now: Temporal.Instant): Pause | undefined {
   const known = pause === undefined || isPast(pause, now) ? undefined : pause;
   if (!paused) return known;
   return known?.reason === undefined ? {} : { reason: known.reason };
-};
+}
 
 /** Returns the pause that has reached its end, and is still in the spec. */
-export const pauseOver = (plan: Paused, now: Temporal.Instant): Pause | undefined =>
-  plan.pause !== undefined && pauseNow(plan, now) === undefined ? plan.pause : undefined;
+export function pauseOver(plan: Paused, now: Temporal.Instant): Pause | undefined {
+  return plan.pause !== undefined && pauseNow(plan, now) === undefined ? plan.pause : undefined;
+}
 
 /** Returns the time at which the paused plan continues on its own. */
-export const pauseEnd = (plan: Paused, now: Temporal.Instant): Temporal.Instant | undefined => pauseNow(plan, now)?.until;
+export function pauseEnd(plan: Paused, now: Temporal.Instant): Temporal.Instant | undefined {
+  return pauseNow(plan, now)?.until;
+}
 
 /** Returns the text of a pause, with its end and reason around the rest of the message. */
-export const pauseText = ({ until, reason }: Pause, rest = ''): string =>
-  `Paused${until === undefined ? '' : ` until ${timeText(until)}`}${rest}${reason === undefined ? '' : `: ${reason}`}`;
+export function pauseText({ until, reason }: Pause, rest = ''): string {
+  return `Paused${until === undefined ? '' : ` until ${timeText(until)}`}${rest}${reason === undefined ? '' : `: ${reason}`}`;
+}

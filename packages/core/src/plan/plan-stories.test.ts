@@ -5,7 +5,13 @@ import { isDrained } from '../maintenance/child.ts';
 import type { Node } from '../node/node.ts';
 import { makeReadyNode } from '../testing/make-plan.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
-import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
+import {
+  Dice,
+  randomApproval,
+  randomPlan,
+  randomWindows,
+  zoneLabel,
+} from '../testing/random-plan.ts';
 import { StartLaws } from '../testing/start-laws.ts';
 import type { GateValue } from './gates/gate.ts';
 import type { Plan } from './plan.ts';
@@ -13,7 +19,10 @@ import type { PlanDecision } from './snapshot.ts';
 import { outagesOf, unavailableOf } from './unavailability.ts';
 import { childNameOf } from './writes.ts';
 
-/** Random plans on random nodes, with kills, cordons, deaths and edits; after each step the laws have to hold. */
+/**
+ * Random plans on random nodes, with kills, cordons, deaths and edits; after each step the laws
+ * have to hold.
+ */
 
 const stories = Number(process.env['DRYDOCK_TEST_STORIES'] ?? '200');
 
@@ -55,22 +64,36 @@ class Story {
   #addPlan(name: string): void {
     const plan = randomPlan(this.#dice, name);
     this.world.plans.set(name, plan);
-    if (plan.expressions.due !== undefined) this.world.expressions.set(name, { due: node => !this.#patched.has(`${name}/${node.uid}`) });
+    if (plan.expressions.due !== undefined)
+      this.world.expressions.set(name, { due: node => !this.#patched.has(`${name}/${node.uid}`) });
   }
 
   #outages(): ReturnType<typeof outagesOf> {
     const { world } = this;
-    return outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values(), machines: [] });
+    return outagesOf({
+      nodes: world.nodes.values(),
+      requests: world.children.values(),
+      plans: world.plans.values(),
+      machines: [],
+    });
   }
 
   /** What of a limit is used, and by whom. */
-  #used(plan: Plan): { readonly out: number; readonly limit: number; readonly names: readonly string[] } {
+  #used(plan: Plan): {
+    readonly out: number;
+    readonly limit: number;
+    readonly names: readonly string[];
+  } {
     const { world } = this;
     const outages = this.#outages();
-    const isMember = ({ labels }: Node): boolean => labels['node-role.kubernetes.io/control-plane'] !== undefined;
-    const selected = [...world.nodes.values()].filter(node => plan.controlPlane !== 'Never' || !isMember(node)).map(({ name }) => name);
+    const isMember = ({ labels }: Node): boolean =>
+      labels['node-role.kubernetes.io/control-plane'] !== undefined;
+    const selected = [...world.nodes.values()]
+      .filter(node => plan.controlPlane !== 'Never' || !isMember(node))
+      .map(({ name }) => name);
     const { maxUnavailable, maxUnavailableAbsolute = Number.POSITIVE_INFINITY } = plan.concurrency;
-    const share = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.length);
+    const share =
+      maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.length);
     const limit = Math.min(share ?? Number.POSITIVE_INFINITY, maxUnavailableAbsolute);
     return { out: unavailableOf(selected, outages).length, limit, names: selected };
   }
@@ -98,7 +121,9 @@ class Story {
     this.#begunWork(name, world.pass(name));
     const plan = world.plans.get(name);
     // A machine that has registered again is the one that was begun with.
-    const begun = (plan?.inFlight ?? []).filter(({ uid, heldAs = uid }) => !had.has(heldAs) && !had.has(uid));
+    const begun = (plan?.inFlight ?? []).filter(
+      ({ uid, heldAs = uid }) => !had.has(heldAs) && !had.has(uid),
+    );
     assert.ok(begun.length <= 1, 'at most one start a decision');
     const [one] = begun;
     if (last === undefined || plan === undefined || one === undefined) return;
@@ -106,18 +131,27 @@ class Story {
     this.starts.begun(world, last, plan, one, outages);
   }
 
-  /** Work is begun on nodes that are held and empty, of the revision that they were begun with, and not while the plan is halted. */
+  /**
+   * Work is begun on nodes that are held and empty, of the revision that they were begun with, and
+   * not while the plan is halted.
+   */
   #begunWork(name: string, decision: PlanDecision | undefined): void {
     const plan = this.world.plans.get(name);
     // One that is deleted ends what it has begun, paused or not.
     const isPaused = plan?.paused === true && !plan.deleting;
     const isStopped = this.world.halted !== undefined || plan?.aborted === true || isPaused;
-    const rings = (plan?.hooks ?? []).filter(({ at }) => at === 'OnHalt').map(hook => `create the pod that runs hook ${hook.name}`);
+    const rings = (plan?.hooks ?? [])
+      .filter(({ at }) => at === 'OnHalt')
+      .map(hook => `create the pod that runs hook ${hook.name}`);
     const pods = (decision?.writes ?? []).filter(
-      ({ description: what, cache: store }) => store === 'planPods' && what.startsWith('create') && !rings.includes(what),
+      ({ description: what, cache: store }) =>
+        store === 'planPods' && what.startsWith('create') && !rings.includes(what),
     );
     const begins = isPaused
-      ? pods.filter(({ description: what }) => what.includes(' hook ') || what.includes('gets the node ready'))
+      ? pods.filter(
+          ({ description: what }) =>
+            what.includes(' hook ') || what.includes('gets the node ready'),
+        )
       : pods;
     assert.ok(
       !isStopped || begins.length === 0,
@@ -127,10 +161,20 @@ class Story {
       if (what !== 'create the pod that works on the node') continue;
       const { nodeName } = (body as { readonly spec: { readonly nodeName: string } }).spec;
       const slot = decision?.inFlight.find(({ node }) => node === nodeName);
-      assert.equal(slot?.revision, decision?.run?.revision, `other work than ${nodeName} was begun with`);
-      assert.ok(this.world.nodes.get(nodeName)?.unschedulable, `${nodeName} is worked on and not held`);
-      const child = [...this.world.children.values()].find(one => one.plan === name && one.nodeName === nodeName);
-      const isBelieved = child !== undefined && !this.world.changedChildren.has(child.name) && isDrained(child);
+      assert.equal(
+        slot?.revision,
+        decision?.run?.revision,
+        `other work than ${nodeName} was begun with`,
+      );
+      assert.ok(
+        this.world.nodes.get(nodeName)?.unschedulable,
+        `${nodeName} is worked on and not held`,
+      );
+      const child = [...this.world.children.values()].find(
+        one => one.plan === name && one.nodeName === nodeName,
+      );
+      const isBelieved =
+        child !== undefined && !this.world.changedChildren.has(child.name) && isDrained(child);
       assert.ok(isBelieved, `${nodeName} is worked on, and was drained as somebody else wanted`);
     }
   }
@@ -141,9 +185,13 @@ class Story {
     assert.ok(plan !== undefined && plan.inFlight.length <= (most ?? 0), 'maxInFlight');
     for (const [other, { out }] of before) {
       const after = this.#used(other);
-      const isAtRest = other.inFlight.length === 0 && (other.paused || other.deleting || other.run === undefined);
+      const isAtRest =
+        other.inFlight.length === 0 && (other.paused || other.deleting || other.run === undefined);
       if (after.out <= out || (isAtRest && other.name !== name)) continue;
-      assert.ok(after.out <= after.limit, `${name} breaks the limit of ${other.name}: ${after.out} of ${after.limit}`);
+      assert.ok(
+        after.out <= after.limit,
+        `${name} breaks the limit of ${other.name}: ${after.out} of ${after.limit}`,
+      );
     }
   }
 
@@ -154,20 +202,35 @@ class Story {
       assert.equal(new Set(uids).size, uids.length, 'one slot a node');
       const recorded = [...world.slices.values()].filter(({ planUid }) => planUid === plan.uid);
       for (const { verdicts } of recorded) {
-        assert.equal(new Set(verdicts.map(({ node }) => node)).size, verdicts.length, 'one verdict a node');
+        assert.equal(
+          new Set(verdicts.map(({ node }) => node)).size,
+          verdicts.length,
+          'one verdict a node',
+        );
         for (const { verdict, rebooted, node } of verdicts) {
-          if (verdict === 'Done' && plan.rebooted === 'Required') assert.ok(rebooted, `${node} is done and has not booted`);
+          if (verdict === 'Done' && plan.rebooted === 'Required')
+            assert.ok(rebooted, `${node} is done and has not booted`);
         }
       }
     }
     for (const child of world.children.values()) {
       const plan = world.plans.get(child.plan ?? '');
-      if (plan === undefined || child.deleting || childNameOf(plan, world.nodes.get(child.nodeName)?.uid ?? '') !== child.name) continue;
+      if (
+        plan === undefined ||
+        child.deleting ||
+        childNameOf(plan, world.nodes.get(child.nodeName)?.uid ?? '') !== child.name
+      )
+        continue;
       const slot = plan.inFlight.some(({ node }) => node === child.nodeName);
       const held = [...world.slices.values()].some(
-        one => one.planUid === plan.uid && one.verdicts.some(verdict => verdict.node === child.nodeName && verdict.held),
+        one =>
+          one.planUid === plan.uid &&
+          one.verdicts.some(verdict => verdict.node === child.nodeName && verdict.held),
       );
-      assert.ok(slot || held || plan.revision !== 'r1', `${child.name} holds a node that nobody works on`);
+      assert.ok(
+        slot || held || plan.revision !== 'r1',
+        `${child.name} holds a node that nobody works on`,
+      );
     }
   }
 
@@ -186,7 +249,9 @@ class Story {
       const node = world.nodes.get(child.nodeName);
       if (child.deleting) {
         world.children.delete(name);
-        const others = [...world.children.values()].some(other => other.nodeName === child.nodeName);
+        const others = [...world.children.values()].some(
+          other => other.nodeName === child.nodeName,
+        );
         if (node !== undefined && !others) this.#release(node);
         continue;
       }
@@ -195,7 +260,11 @@ class Story {
       const failed = !calm && this.#dice.chance(0.03);
       if (isDrained(child) || child.history.state === 'Failed') continue;
       const state = failed ? 'Failed' : calm || this.#dice.chance(0.4) ? 'Drained' : 'Draining';
-      world.children.set(name, { ...child, history: { ...child.history, state }, status: { observedGeneration: child.generation } });
+      world.children.set(name, {
+        ...child,
+        history: { ...child.history, state },
+        status: { observedGeneration: child.generation },
+      });
     }
   }
 
@@ -207,7 +276,8 @@ class Story {
   #kubelets(calm: boolean): void {
     const { world } = this;
     for (const node of world.nodes.values()) {
-      if (node.conditions.length === 0 && (calm || this.#dice.chance(0.3))) world.setNode(node.name, { conditions: ready });
+      if (node.conditions.length === 0 && (calm || this.#dice.chance(0.3)))
+        world.setNode(node.name, { conditions: ready });
     }
     for (const pod of Array.from(world.pods.values())) {
       const node = world.nodes.get(pod.nodeName);
@@ -224,7 +294,11 @@ class Story {
   #end(pod: string, plan: Plan, node: Node | undefined, calm: boolean): void {
     const failed = !calm && this.#dice.chance(0.2);
     if (node !== undefined && !pod.endsWith('-ready')) return this.#finish(pod, plan, node, failed);
-    const refused = { phase: 'Failed', exitCode: this.#dice.chance(0.5) ? 3 : 1, message: 'no' } as const;
+    const refused = {
+      phase: 'Failed',
+      exitCode: this.#dice.chance(0.5) ? 3 : 1,
+      message: 'no',
+    } as const;
     this.world.setPod(pod, failed ? refused : { phase: 'Succeeded' });
   }
 
@@ -236,7 +310,10 @@ class Story {
     if (reboots && (!failed || this.#dice.chance(0.3))) {
       world.setNode(node.name, { bootId: `${node.uid}-boot-${world.seconds}`, conditions: [] });
       // The pod dies with its node, whatever it has done.
-      world.setPod(pod, { phase: this.#dice.chance(0.5) ? 'Failed' : 'Succeeded', message: 'killed' });
+      world.setPod(pod, {
+        phase: this.#dice.chance(0.5) ? 'Failed' : 'Succeeded',
+        message: 'killed',
+      });
     } else world.setPod(pod, { phase: failed ? 'Failed' : 'Succeeded', message: 'exit code 1' });
   }
 
@@ -252,15 +329,22 @@ class Story {
       world.nodes.delete(node.name);
       if (this.#dice.chance(0.7)) this.#addNode(node.name);
     }
-    if (child !== undefined && this.#dice.chance(0.02)) world.children.set(child.name, { ...child, deleting: true });
+    if (child !== undefined && this.#dice.chance(0.02))
+      world.children.set(child.name, { ...child, deleting: true });
     if (child !== undefined && this.#dice.chance(0.05)) world.editChild(child.name, true);
-    if (this.#dice.chance(0.03)) world.halted = world.halted === undefined ? 'power is low' : undefined;
-    if (this.#dice.chance(0.1)) world.gates.set('calm', this.#dice.pick(gateValues) ?? { value: 'True', message: '' });
+    if (this.#dice.chance(0.03))
+      world.halted = world.halted === undefined ? 'power is low' : undefined;
+    if (this.#dice.chance(0.1))
+      world.gates.set('calm', this.#dice.pick(gateValues) ?? { value: 'True', message: '' });
     if (plan === undefined) return;
     if (this.#dice.chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
     if (this.#dice.chance(0.02)) {
       const { undo: _undo, ...forward } = plan;
-      world.plans.set(plan.name, { ...forward, revision: `r${this.#dice.below(3)}`, ...(this.#dice.chance(0.3) && { undo: true }) });
+      world.plans.set(plan.name, {
+        ...forward,
+        revision: `r${this.#dice.below(3)}`,
+        ...(this.#dice.chance(0.3) && { undo: true }),
+      });
     }
     if (this.#dice.chance(0.02)) world.edit(plan.name, { retries: new Map([['*', world.now]]) });
     if (this.#dice.chance(0.15)) world.approvals.push(randomApproval(this.#dice, plan, world.now));
@@ -275,7 +359,8 @@ class Story {
 
   #retryHooks(): void {
     for (const { name, hooks, retries } of this.#plans())
-      if (hooks.length > 0) this.world.edit(name, { retries: new Map([...retries, ['*', this.world.now]]) });
+      if (hooks.length > 0)
+        this.world.edit(name, { retries: new Map([...retries, ['*', this.world.now]]) });
   }
 
   /** Everybody is well again and stays so: what can end has to. */
@@ -284,7 +369,10 @@ class Story {
     world.gates.set('calm', { value: 'True', message: '' });
     world.halted = undefined;
     for (const node of world.nodes.values()) {
-      world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
+      world.setNode(node.name, {
+        conditions: ready,
+        ...(node.holdRecord === undefined && { unschedulable: false }),
+      });
     }
     for (const { name } of this.#plans()) world.edit(name, { paused: false });
     for (let [turn, quiet] = [0, 0]; turn < 600 && quiet < 6; turn += 1) {
@@ -302,10 +390,22 @@ class Story {
       this.live(10, true);
     }
     for (const plan of this.#plans()) {
-      assert.equal(plan.inFlight.length, 0, `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`);
-      assert.ok(!plan.deleting, `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`);
-      // A machine that has registered again stays held by the Maintenance of before when its work has failed.
-      const failed = new Set([...world.slices.values()].flatMap(({ verdicts }) => verdicts.flatMap(({ uid, held }) => (held ? uid : []))));
+      assert.equal(
+        plan.inFlight.length,
+        0,
+        `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`,
+      );
+      assert.ok(
+        !plan.deleting,
+        `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`,
+      );
+      // A machine that has registered again stays held by the Maintenance of before when its work
+      // has failed.
+      const failed = new Set(
+        [...world.slices.values()].flatMap(({ verdicts }) =>
+          verdicts.flatMap(({ uid, held }) => (held ? uid : [])),
+        ),
+      );
       const strays = [...world.children.values()].filter(one => {
         const uid = world.nodes.get(one.nodeName)?.uid ?? '';
         return one.plan === plan.name && childNameOf(plan, uid) !== one.name && !failed.has(uid);
@@ -313,7 +413,8 @@ class Story {
       assert.equal(strays.length, 0, `${strays[0]?.name} holds a node of another uid`);
       const decision = world.pass(plan.name);
       const isOver = decision?.phase === 'Complete' || decision?.phase === 'Halted';
-      const explained = isOver || (decision?.waiting.length ?? 0) + (decision?.inFlight.length ?? 0) > 0;
+      const explained =
+        isOver || (decision?.waiting.length ?? 0) + (decision?.inFlight.length ?? 0) > 0;
       assert.ok(explained, `${plan.name}: ${decision?.phase} ${decision?.message}`);
     }
   }
@@ -337,6 +438,8 @@ describe('stories of plans', () => {
       maintenances += story.starts.count;
     }
     const seconds = (performance.now() - since) / 1000;
-    t.diagnostic(`${maintenances} maintenances in ${seconds.toFixed(1)} s, ${(maintenances / seconds).toFixed(0)} a second`);
+    t.diagnostic(
+      `${maintenances} maintenances in ${seconds.toFixed(1)} s, ${(maintenances / seconds).toFixed(0)} a second`,
+    );
   });
 });

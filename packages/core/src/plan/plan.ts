@@ -14,7 +14,16 @@ export const planFinalizer = 'drydock.dev/maintenance-plan';
 /** Annotation on a Maintenance and on a pod: the name of the MaintenancePlan that it is part of. */
 export const planAnnotation = 'drydock.dev/maintenance-plan';
 
-export const planPhases = ['Pending', 'AwaitingApproval', 'Running', 'Paused', 'Halted', 'Complete', 'Aborted', 'Deleting'] as const;
+export const planPhases = [
+  'Pending',
+  'AwaitingApproval',
+  'Running',
+  'Paused',
+  'Halted',
+  'Complete',
+  'Aborted',
+  'Deleting',
+] as const;
 export type PlanPhase = (typeof planPhases)[number];
 
 /** Work that is done on a node while it is held; exactly one kind. */
@@ -27,7 +36,11 @@ export type Work =
       readonly timeoutSeconds: number;
       readonly attempts: number;
     }
-  | { readonly kind: 'external'; readonly annotations: Readonly<Record<string, string>>; readonly timeoutSeconds: number }
+  | {
+      readonly kind: 'external';
+      readonly annotations: Readonly<Record<string, string>>;
+      readonly timeoutSeconds: number;
+    }
   | {
       readonly kind: 'reboot';
       /** Image of Drydock; the operator's own if left out. */
@@ -42,11 +55,13 @@ export type Work =
   | { readonly kind: 'none' };
 
 /** Returns the current work, for the nodes that begin. */
-export const begunWork = (work: Work): BegunWork => ({
-  kind: work.kind,
-  rebootsNode: work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode),
-  timeoutSeconds: work.kind === 'none' ? 0 : work.timeoutSeconds,
-});
+export function begunWork(work: Work): BegunWork {
+  return {
+    kind: work.kind,
+    rebootsNode: work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode),
+    timeoutSeconds: work.kind === 'none' ? 0 : work.timeoutSeconds,
+  };
+}
 
 /** Work by a pod on the node. */
 export type PodWork = Extract<Work, { kind: 'job' }>;
@@ -86,7 +101,11 @@ export const maxAttempts = 10;
 /** Number of names in status.upNext. */
 export const maxUpNext = 20;
 
-export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: number; readonly maxDomains?: number };
+export type TopologyLimit = {
+  readonly key: string;
+  readonly maxUnavailable?: number;
+  readonly maxDomains?: number;
+};
 
 export type Concurrency = {
   readonly maxInFlight: IntOrPercent;
@@ -101,7 +120,11 @@ export type Concurrency = {
 };
 
 /** A node that was done, and is unhealthy or not done any more, in the soak time of its stage. */
-export type SoakLack = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
+export type SoakLack = {
+  readonly node: string;
+  readonly uid: string;
+  readonly since: Temporal.Instant;
+};
 
 /** Progress of the soak time of a stage. */
 export type StageSoak = {
@@ -151,7 +174,11 @@ export type Run = {
 /**
  * A node that limits hold back while other nodes of the plan begin: an entry of status.passedOver.
  */
-export type StarvedNode = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
+export type StarvedNode = {
+  readonly node: string;
+  readonly uid: string;
+  readonly since: Temporal.Instant;
+};
 
 export type Plan = {
   /** Name: plans have no namespace. */
@@ -173,7 +200,12 @@ export type Plan = {
    * CEL expressions. Without `due` each node is due once a run; without `done` a node is done when
    * it is not due any more.
    */
-  readonly expressions: { readonly due?: string; readonly done?: string; readonly finished?: string; readonly rank?: string };
+  readonly expressions: {
+    readonly due?: string;
+    readonly done?: string;
+    readonly finished?: string;
+    readonly rank?: string;
+  };
   readonly dueAfterSeconds?: number;
   readonly rebooted: 'Required' | 'Optional';
   /** Seconds that the proof may take once the work has ended. */
@@ -192,7 +224,10 @@ export type Plan = {
   readonly stages: readonly Stage[];
   readonly controlPlane: 'First' | 'Last' | 'Never' | 'AsSelected';
   /** Deadline and mode. Spread: the starts are spread over the open time until the deadline. */
-  readonly pace?: { readonly deadline: Temporal.Instant; readonly mode: 'AsSoonAsPossible' | 'Spread' };
+  readonly pace?: {
+    readonly deadline: Temporal.Instant;
+    readonly mode: 'AsSoonAsPossible' | 'Spread';
+  };
   readonly windows: 'Respect' | 'Ignore';
   /**
    * Seconds that one node takes, to decide whether it fits into a window; what this plan has
@@ -224,7 +259,11 @@ export type Plan = {
   readonly approvalExpiresAfter?: number;
   readonly onFailure: 'Hold' | 'GiveBack';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
-  readonly halt: { readonly maxFailures?: IntOrPercent; readonly consecutive?: number; readonly inFirstStage?: number };
+  readonly halt: {
+    readonly maxFailures?: IntOrPercent;
+    readonly consecutive?: number;
+    readonly inFirstStage?: number;
+  };
   /**
    * Behaviour once the plan is deleted. FinishNodes: nodes in flight finish. Release: only those
    * whose work has begun do.

@@ -8,17 +8,19 @@ import { sortRecords } from './records.ts';
 import type { RecordSlice } from './snapshot.ts';
 import { recordWrite } from './writes.ts';
 
-const slice = (run: string, revision: string, number: number, seconds: number): RecordSlice => ({
-  key: `${run}-${revision}-${number}`,
-  name: `${run}-${revision}-${number}`,
-  uid: `uid-${run}-${revision}-${number}`,
-  resourceVersion: '1',
-  planUid: 'uid-kernel',
-  run,
-  revision,
-  slice: number,
-  verdicts: [makeVerdict('n1', { completedAt: at(seconds) })],
-});
+function slice(run: string, revision: string, number: number, seconds: number): RecordSlice {
+  return {
+    key: `${run}-${revision}-${number}`,
+    name: `${run}-${revision}-${number}`,
+    uid: `uid-${run}-${revision}-${number}`,
+    resourceVersion: '1',
+    planUid: 'uid-kernel',
+    run,
+    revision,
+    slice: number,
+    verdicts: [makeVerdict('n1', { completedAt: at(seconds) })],
+  };
+}
 
 test('the records of this run in order, and those of all but the last three runs before to be deleted, one at a decision', () => {
   const all = [
@@ -39,7 +41,13 @@ test('the records of this run in order, and those of all but the last three runs
   const { writes } = decidePlan(makePlanSnapshot({ outdated }), at(0));
   assert.deepEqual(
     writes.map(({ method, path, body }) => ({ method, path, body })),
-    [{ method: 'DELETE', path: '/apis/drydock.dev/v1alpha1/maintenanceplanrecords/1-a-0', body: { preconditions: { uid: 'uid-1-a-0' } } }],
+    [
+      {
+        method: 'DELETE',
+        path: '/apis/drydock.dev/v1alpha1/maintenanceplanrecords/1-a-0',
+        body: { preconditions: { uid: 'uid-1-a-0' } },
+      },
+    ],
   );
 });
 
@@ -48,11 +56,16 @@ test('a name keeps its verdicts in one slice each, but for those of nodes that a
     const snapshot = makePlanSnapshot({ verdicts: [makeVerdict('n1', { verdict, uid })] });
     return recordWrite(snapshot, makeVerdict('n1', { uid: 'uid-now' }), 'r1').method;
   };
-  assert.deepEqual(Object.fromEntries(verdictTypes.map(word => [word, [to(word, 'uid-now'), to(word, 'uid-before')]])), {
-    Done: ['PATCH', 'POST'],
-    Failed: ['PATCH', 'POST'],
-    Requeued: ['PATCH', 'PATCH'],
-    Skipped: ['PATCH', 'PATCH'],
-    Gone: ['PATCH', 'PATCH'],
-  });
+  assert.deepEqual(
+    Object.fromEntries(
+      verdictTypes.map(word => [word, [to(word, 'uid-now'), to(word, 'uid-before')]]),
+    ),
+    {
+      Done: ['PATCH', 'POST'],
+      Failed: ['PATCH', 'POST'],
+      Requeued: ['PATCH', 'PATCH'],
+      Skipped: ['PATCH', 'PATCH'],
+      Gone: ['PATCH', 'PATCH'],
+    },
+  );
 });

@@ -9,28 +9,43 @@ const keptRuns = 3;
  * Returns the revision of a run in records and approvals: no other run of the plan has it, even if
  * runID and work return to earlier values.
  */
-export const revisionOfRun = ({ revision, number = 1 }: Pick<Run, 'revision' | 'number'>): string =>
-  number === 1 ? revision : `${revision}-${number}`;
+export function revisionOfRun({ revision, number = 1 }: Pick<Run, 'revision' | 'number'>): string {
+  return number === 1 ? revision : `${revision}-${number}`;
+}
 
-const lastOf = (slices: readonly RecordSlice[]): number =>
-  Math.max(0, ...slices.flatMap(({ verdicts }) => verdicts.map(({ completedAt }) => completedAt.epochMilliseconds)));
+function lastOf(slices: readonly RecordSlice[]): number {
+  return Math.max(
+    0,
+    ...slices.flatMap(({ verdicts }) =>
+      verdicts.map(({ completedAt }) => completedAt.epochMilliseconds),
+    ),
+  );
+}
 
 /** Reports whether anything was done to the node in that turn, beyond holding and draining it. */
-export const hadBegun = ({ step }: Pick<NodeVerdict, 'step'>): boolean => step !== 'Starting' && step !== 'Holding';
+export function hadBegun({ step }: Pick<NodeVerdict, 'step'>): boolean {
+  return step !== 'Starting' && step !== 'Holding';
+}
 
 /**
  * Returns the uids of nodes whose last verdict among these is a failure of the work: how far it
  * came on them is unknown.
  */
-export const unfinishedIn = (verdicts: readonly NodeVerdict[]): ReadonlySet<string> => {
+export function unfinishedIn(verdicts: readonly NodeVerdict[]): ReadonlySet<string> {
   const last = new Map<string, NodeVerdict>();
   for (const one of verdicts) {
     const before = last.get(one.uid);
     const isDecided = one.verdict === 'Done' || (one.verdict === 'Failed' && hadBegun(one));
-    if (isDecided && (before === undefined || Temporal.Instant.compare(before.completedAt, one.completedAt) <= 0)) last.set(one.uid, one);
+    if (
+      isDecided &&
+      (before === undefined || Temporal.Instant.compare(before.completedAt, one.completedAt) <= 0)
+    )
+      last.set(one.uid, one);
   }
-  return new Set([...last.values()].flatMap(({ uid, verdict }) => (verdict === 'Failed' ? uid : [])));
-};
+  return new Set(
+    [...last.values()].flatMap(({ uid, verdict }) => (verdict === 'Failed' ? uid : [])),
+  );
+}
 
 type Sorted = {
   readonly slices: readonly RecordSlice[];
@@ -42,12 +57,19 @@ type Sorted = {
  * Sorts the records of a plan: those of this run, those of old runs, which are deleted, and the
  * nodes that earlier runs have left unfinished.
  */
-export const sortRecords = (all: readonly RecordSlice[], run: Pick<Run, 'id' | 'revision' | 'number'>): Sorted => {
+export function sortRecords(
+  all: readonly RecordSlice[],
+  run: Pick<Run, 'id' | 'revision' | 'number'>,
+): Sorted {
   const runs = Map.groupBy(all, slice => JSON.stringify([slice.run, slice.revision]));
   const current = JSON.stringify([run.id, revisionOfRun(run)]);
   const slices = (runs.get(current) ?? []).toSorted((one, other) => one.slice - other.slice);
   runs.delete(current);
   const before = [...runs.values()];
   const outdated = before.toSorted((one, other) => lastOf(other) - lastOf(one)).slice(keptRuns);
-  return { slices, outdated: outdated.flat(), unfinished: unfinishedIn(before.flat().flatMap(({ verdicts }) => verdicts)) };
-};
+  return {
+    slices,
+    outdated: outdated.flat(),
+    unfinished: unfinishedIn(before.flat().flatMap(({ verdicts }) => verdicts)),
+  };
+}

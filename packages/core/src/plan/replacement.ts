@@ -11,29 +11,38 @@ import { announce, childNameOf } from './writes.ts';
  * Creates the MachineMaintenance. The drain is the plan's, and so are windows and approval: they
  * were checked before the node began.
  */
-export const createReplacementWrite = (
+export function createReplacementWrite(
   { plan, settings }: PlanSnapshot,
   { strategy }: Extract<Work, { kind: 'replace' }>,
   { node, uid }: InFlight,
   machine: MachineRef,
-): Write => ({
-  description: 'create the machine maintenance that replaces the node',
-  method: 'POST',
-  path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(settings.machineNamespace)}/machinemaintenances`,
-  body: {
-    apiVersion: machineMaintenanceApi,
-    kind: 'MachineMaintenance',
-    metadata: { name: childNameOf(plan, uid), annotations: { [planAnnotation]: plan.name } },
-    spec: {
-      maintenancescheduled: false,
-      machineid: machine.instance,
-      machinelink: machine.name,
-      machineRef: { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name: machine.name },
-      nodeName: node,
-      strategy,
-      drain: plan.drain,
+): Write {
+  return {
+    description: 'create the machine maintenance that replaces the node',
+    method: 'POST',
+    path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(settings.machineNamespace)}/machinemaintenances`,
+    body: {
+      apiVersion: machineMaintenanceApi,
+      kind: 'MachineMaintenance',
+      metadata: { name: childNameOf(plan, uid), annotations: { [planAnnotation]: plan.name } },
+      spec: {
+        maintenancescheduled: false,
+        machineid: machine.instance,
+        machinelink: machine.name,
+        machineRef: {
+          apiVersion: machine.apiVersion,
+          kind: 'Machine',
+          namespace: machine.namespace,
+          name: machine.name,
+        },
+        nodeName: node,
+        strategy,
+        drain: plan.drain,
+      },
     },
-  },
-  cache: 'machineMaintenances',
-  events: [announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`)],
-});
+    cache: 'machineMaintenances',
+    events: [
+      announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`),
+    ],
+  };
+}

@@ -23,7 +23,7 @@ export type Stop = {
 };
 
 /** Returns what stops the plan now; undefined while it may begin something. */
-export const stopOf = (view: PlanView, now: Temporal.Instant): Stop | undefined => {
+export function stopOf(view: PlanView, now: Temporal.Instant): Stop | undefined {
   const { plan } = view.snapshot;
   const reason = haltedBy(view);
   const halted = reason === undefined ? {} : { halted: reason };
@@ -31,22 +31,34 @@ export const stopOf = (view: PlanView, now: Temporal.Instant): Stop | undefined 
   if (plan.aborted) return { kind: 'Aborted', message: 'the plan is aborted', ...halted };
   if (reason !== undefined) return { kind: 'Halted', message: reason, ...halted };
   const pause = pauseNow(plan, now);
-  return pause && { kind: 'Paused', message: pauseText(pause), ...(pause.until && { ends: pause.until }) };
-};
+  return (
+    pause && {
+      kind: 'Paused',
+      message: pauseText(pause),
+      ...(pause.until && { ends: pause.until }),
+    }
+  );
+}
 
 /** Reports whether nothing begins any more. */
-export const isEnding = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+export function isEnding({ deleting, aborted }: Plan): boolean {
+  return deleting || aborted;
+}
 
 /**
  * Reports whether waiting work goes on when the stop is over. A plan that is deleted or aborted
  * begins nothing any more, except for the nodes that it finishes.
  */
-export const isForNow = ({ kind, halted }: Stop): boolean => kind === 'Paused' || halted !== undefined;
+export function isForNow({ kind, halted }: Stop): boolean {
+  return kind === 'Paused' || halted !== undefined;
+}
 
 /** Returns the reason of waiting work. */
-export const stopWaiting = ({ kind, message, ends }: Stop, what: string, node?: string): Waiting => ({
-  word: kind,
-  who: `${what} waits: ${message}`,
-  ...(node !== undefined && { node }),
-  ...(ends && { ends }),
-});
+export function stopWaiting({ kind, message, ends }: Stop, what: string, node?: string): Waiting {
+  return {
+    word: kind,
+    who: `${what} waits: ${message}`,
+    ...(node !== undefined && { node }),
+    ...(ends && { ends }),
+  };
+}

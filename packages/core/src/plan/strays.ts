@@ -21,23 +21,28 @@ export type Strays = {
  * Reports whether a Maintenance that does not belong to a node in flight is still needed: its node
  * has a failure that counts and is held for it, or has a turn to come.
  */
-const isOwned = ({ snapshot: { plan }, verdicts, open, selected }: PlanView, { node }: PlanNode): boolean => {
+function isOwned(
+  { snapshot: { plan }, verdicts, open, selected }: PlanView,
+  { node }: PlanNode,
+): boolean {
   // Which nodes are due is unknown: nothing is released.
   if (plan.problem !== undefined) return true;
   const verdict = verdicts.get(node.uid);
   if (verdict?.verdict === 'Failed') return verdict.held;
   const isBlocked = typeof selected.get(node.name)?.due === 'object' && !plan.skips.has(node.name);
   return !isEnding(plan) && (open.has(node.uid) || isBlocked);
-};
+}
 
-const isStray = (view: PlanView, child: MaintenanceRequest): boolean => {
+function isStray(view: PlanView, child: MaintenanceRequest): boolean {
   const { plan, nodes } = view.snapshot;
   const one = nodes.get(child.nodeName);
   if (one === undefined) return true;
   // A node whose machine has registered again is held by the Maintenance that it began with.
-  const isOfNode = childNameOf(plan, one.node.uid) === child.name || view.verdicts.get(one.node.uid)?.held === true;
+  const isOfNode =
+    childNameOf(plan, one.node.uid) === child.name ||
+    view.verdicts.get(one.node.uid)?.held === true;
   return !isOfNode || !isOwned(view, one);
-};
+}
 
 /**
  * Deletes the Maintenances that hold a node for no purpose: the node is gone, or has come back as
@@ -45,13 +50,14 @@ const isStray = (view: PlanView, child: MaintenanceRequest): boolean => {
  * slot may have been freed while nothing on its node could end the pods of the work: they are
  * deleted first.
  */
-export const straysOf = (view: PlanView): Strays => {
+export function straysOf(view: PlanView): Strays {
   const { plan, children, nodes } = view.snapshot;
   const used = new Set(plan.inFlight.map(one => holdNameOf(plan, one)));
   const writes: Write[] = [];
   const waiting: Waiting[] = [];
   for (const child of children.values()) {
-    if (child.plan !== plan.name || child.deleting || used.has(child.name) || !isStray(view, child)) continue;
+    if (child.plan !== plan.name || child.deleting || used.has(child.name) || !isStray(view, child))
+      continue;
     const running = nodes.has(child.nodeName) ? workPodsOn(view.snapshot, child.nodeName) : [];
     const [pod] = running;
     writes.push(...(pod === undefined ? [deleteChildWrite(child)] : deletions(running)));
@@ -63,4 +69,4 @@ export const straysOf = (view: PlanView): Strays => {
       });
   }
   return { writes, waiting };
-};
+}

@@ -16,11 +16,15 @@ const maxUnbegun = 2;
 type Verdicts = ReadonlyMap<string, NodeVerdict>;
 
 /** Counts these verdicts by name. */
-const byName = (verdicts: Verdicts, counts: (one: NodeVerdict) => boolean): ReadonlyMap<string, number> => {
+function byName(
+  verdicts: Verdicts,
+  counts: (one: NodeVerdict) => boolean,
+): ReadonlyMap<string, number> {
   const many = new Map<string, number>();
-  for (const one of verdicts.values()) if (counts(one)) many.set(one.node, (many.get(one.node) ?? 0) + 1);
+  for (const one of verdicts.values())
+    if (counts(one)) many.set(one.node, (many.get(one.node) ?? 0) + 1);
   return many;
-};
+}
 
 /**
  * Returns a function that reports whether a node has a turn in this run, or had one: it is due, and
@@ -28,12 +32,21 @@ const byName = (verdicts: Verdicts, counts: (one: NodeVerdict) => boolean): Read
  * once, and a node that is repaired and breaks again is not taken for ever. While a plan is undone,
  * a node on which the work has failed has its turn too: how much of it there is to undo is unknown.
  */
-export const turnsOf = ({ plan, unfinished }: PlanSnapshot, verdicts: Verdicts): ((one: PlanNode) => boolean) => {
+export function turnsOf(
+  { plan, unfinished }: PlanSnapshot,
+  verdicts: Verdicts,
+): (one: PlanNode) => boolean {
   const isFailure = ({ verdict }: NodeVerdict): boolean => verdict === 'Failed';
-  const turns = byName(verdicts, one => one.verdict === 'Done' || (isFailure(one) && hadBegun(one)));
+  const turns = byName(
+    verdicts,
+    one => one.verdict === 'Done' || (isFailure(one) && hadBegun(one)),
+  );
   const unbegun = byName(verdicts, one => isFailure(one) && !hadBegun(one));
-  const most = plan.expressions.due === undefined && plan.dueAfterSeconds === undefined ? 1 : maxTurns;
-  const isDue = ({ node, due }: PlanNode): boolean => due === true || (due === false && plan.undo === true && unfinished.has(node.uid));
-  const hasLeft = (name: string): boolean => (turns.get(name) ?? 0) < most && (unbegun.get(name) ?? 0) < maxUnbegun;
+  const most =
+    plan.expressions.due === undefined && plan.dueAfterSeconds === undefined ? 1 : maxTurns;
+  const isDue = ({ node, due }: PlanNode): boolean =>
+    due === true || (due === false && plan.undo === true && unfinished.has(node.uid));
+  const hasLeft = (name: string): boolean =>
+    (turns.get(name) ?? 0) < most && (unbegun.get(name) ?? 0) < maxUnbegun;
   return one => isDue(one) && (verdicts.has(one.node.uid) || hasLeft(one.node.name));
-};
+}

@@ -14,7 +14,9 @@ test('a node whose machine is being deleted is out of service, by whoever rolls 
   );
 });
 
-/** Taints that somebody sets on a node that is Ready and not cordoned, and what they mean for plans. */
+/**
+ * Taints that somebody sets on a node that is Ready and not cordoned, and what they mean for plans.
+ */
 const taints: readonly (readonly [string, string, 'NotReady' | 'Deleting' | 'in service'])[] = [
   ['node.cilium.io/agent-not-ready', 'NoSchedule', 'NotReady'],
   ['node.kubernetes.io/network-unavailable', 'NoSchedule', 'NotReady'],
@@ -46,10 +48,23 @@ test('a node is in service when pods can run on it: whoever keeps them from it b
       wanted === 'in service' ? [] : [['n1', wanted]],
       key,
     );
-    const concurrency = { maxInFlight: 3, maxUnavailable: 1, perTopology: [], foreignCordon: 'TakeFirst' } as const;
-    const snapshot = makePlanSnapshot({ plan: makePlan({ concurrency }), nodes: nodes.map(node => makePlanNode(node)), outages });
+    const concurrency = {
+      maxInFlight: 3,
+      maxUnavailable: 1,
+      perTopology: [],
+      foreignCordon: 'TakeFirst',
+    } as const;
+    const snapshot = makePlanSnapshot({
+      plan: makePlan({ concurrency }),
+      nodes: nodes.map(node => makePlanNode(node)),
+      outages,
+    });
     const { inFlight, counts } = decidePlan(snapshot, at(0));
     const isOut = wanted !== 'in service';
-    assert.deepEqual([inFlight.map(({ node }) => node), counts.unavailable], isOut ? [[], 1] : [['n1'], 0], key);
+    assert.deepEqual(
+      [inFlight.map(({ node }) => node), counts.unavailable],
+      isOut ? [[], 1] : [['n1'], 0],
+      key,
+    );
   }
 });

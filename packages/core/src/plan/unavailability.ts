@@ -12,7 +12,9 @@ export type NodeUnavailability = {
 };
 
 /** Returns how an outage names its plan. */
-export const outageBy = (plan: string): string => `plan ${plan}`;
+export function outageBy(plan: string): string {
+  return `plan ${plan}`;
+}
 
 /** A Machine that is being deleted, and its Node by identity. */
 export type DeletedMachine = { readonly name: string; readonly nodeName: string };
@@ -25,42 +27,61 @@ type Inputs = {
 };
 
 /** Reports whether it waits for its time, or was given up: the node is in service. */
-const isIdle = ({ stage, history, status }: MaintenanceRequest): boolean =>
-  stage === 'Announce' ||
-  history.failure === 'GivenBack' ||
-  history.failure === 'NodeNotFound' ||
-  ((history.state ?? 'Pending') === 'Pending' && typeof status['scheduledTime'] === 'string');
+function isIdle({ stage, history, status }: MaintenanceRequest): boolean {
+  return (
+    stage === 'Announce' ||
+    history.failure === 'GivenBack' ||
+    history.failure === 'NodeNotFound' ||
+    ((history.state ?? 'Pending') === 'Pending' && typeof status['scheduledTime'] === 'string')
+  );
+}
 
-const ofNode = (node: Node, claimed: boolean): readonly NodeUnavailability[] => {
+function ofNode(node: Node, claimed: boolean): readonly NodeUnavailability[] {
   const found: NodeUnavailability[] = [];
   const ready = conditionOf(node, 'Ready');
-  if (ready?.status !== 'True') found.push({ cause: 'NotReady', by: `Node ${node.name} is not Ready` });
+  if (ready?.status !== 'True')
+    found.push({ cause: 'NotReady', by: `Node ${node.name} is not Ready` });
   if (node.deleting) found.push({ cause: 'Deleting', by: `Node ${node.name} is being deleted` });
   const [removal, unready] = [removalTaint(node), unreadyTaint(node)];
-  if (removal !== undefined) found.push({ cause: 'Deleting', by: `taint ${taintId(removal)} of ${node.name}, which is being removed` });
+  if (removal !== undefined)
+    found.push({
+      cause: 'Deleting',
+      by: `taint ${taintId(removal)} of ${node.name}, which is being removed`,
+    });
   else if (unready !== undefined && ready?.status === 'True')
-    found.push({ cause: 'NotReady', by: `taint ${taintId(unready)} of ${node.name}, on which no pod can run` });
+    found.push({
+      cause: 'NotReady',
+      by: `taint ${taintId(unready)} of ${node.name}, on which no pod can run`,
+    });
   if (node.unschedulable && !claimed) {
     const by =
-      node.holdRecord === undefined ? `a cordon of ${node.name} that is not ours` : `a hold of ${node.name} that is being released`;
+      node.holdRecord === undefined
+        ? `a cordon of ${node.name} that is not ours`
+        : `a hold of ${node.name} that is being released`;
     found.push({ cause: node.holdRecord === undefined ? 'ForeignCordon' : 'Maintenance', by });
   }
   return found;
-};
+}
 
 /**
  * Returns the reasons that take nodes out of service now, by the node's name; nodes in service are
  * left out. A node that a plan has begun with counts from the moment that its slot is written,
  * before anything is done to it.
  */
-export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): ReadonlyMap<string, readonly NodeUnavailability[]> => {
+export function outagesOf({
+  nodes,
+  requests,
+  plans,
+  machines,
+}: Inputs): ReadonlyMap<string, readonly NodeUnavailability[]> {
   const all = new Map<string, NodeUnavailability[]>();
   const add = (name: string, outage: NodeUnavailability): void => {
     const list = all.get(name);
     if (list === undefined) all.set(name, [outage]);
     else if (!list.some(({ by }) => by === outage.by)) list.push(outage);
   };
-  for (const { name, inFlight } of plans) for (const { node } of inFlight) add(node, { cause: 'Plan', by: outageBy(name) });
+  for (const { name, inFlight } of plans)
+    for (const { node } of inFlight) add(node, { cause: 'Plan', by: outageBy(name) });
   for (const request of requests) {
     if (isIdle(request)) continue;
     const outage: NodeUnavailability =
@@ -69,12 +90,18 @@ export const outagesOf = ({ nodes, requests, plans, machines }: Inputs): Readonl
         : { cause: 'Plan', by: outageBy(request.plan) };
     add(request.nodeName, outage);
   }
-  for (const node of nodes) for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
+  for (const node of nodes)
+    for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
   // A rollout deletes the old Machines: their nodes are drained and gone soon, and are still Ready.
-  for (const { name, nodeName } of machines) add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
+  for (const { name, nodeName } of machines)
+    add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
   return all;
-};
+}
 
 /** Returns the names of nodes that are out of service. */
-export const unavailableOf = (names: Iterable<string>, outages: ReadonlyMap<string, readonly NodeUnavailability[]>): readonly string[] =>
-  [...names].filter(name => outages.has(name));
+export function unavailableOf(
+  names: Iterable<string>,
+  outages: ReadonlyMap<string, readonly NodeUnavailability[]>,
+): readonly string[] {
+  return [...names].filter(name => outages.has(name));
+}

@@ -34,51 +34,67 @@ export type PlanView = {
 };
 
 /** Inputs of the other fields. */
-type Known = Pick<PlanView, 'selected' | 'verdicts'> & { readonly hasTurn: ReturnType<typeof turnsOf> };
+type Known = Pick<PlanView, 'selected' | 'verdicts'> & {
+  readonly hasTurn: ReturnType<typeof turnsOf>;
+};
 
 /** Reports whether the failure does not count any more, because a user has retried the node. */
-export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, plan: Pick<Plan, 'retries'>): boolean =>
-  verdict === 'Failed' && isRetried(completedAt, plan, node);
+export function isSetAside(
+  { node, verdict, completedAt }: NodeVerdict,
+  plan: Pick<Plan, 'retries'>,
+): boolean {
+  return verdict === 'Failed' && isRetried(completedAt, plan, node);
+}
 
-const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVerdict> =>
-  new Map(
+function verdictsOf({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVerdict> {
+  return new Map(
     inOrder(slices.flatMap(({ verdicts }) => verdicts))
       .filter(verdict => !isSetAside(verdict, plan))
       .map(verdict => [verdict.uid, verdict]),
   );
+}
 
-const isChosen = ({ selected, node }: PlanNode, { controlPlane }: Plan): boolean =>
-  selected && (controlPlane !== 'Never' || !isControlPlane(node));
+function isChosen({ selected, node }: PlanNode, { controlPlane }: Plan): boolean {
+  return selected && (controlPlane !== 'Never' || !isControlPlane(node));
+}
 
 /**
  * Returns the selected nodes. Times are whole seconds. A node from the same second in which the run
  * began may be the first successor, if machines are replaced: it is not part of the run.
  */
-const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> => {
+function selectedOf({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> {
   const { membership, run } = plan;
   const since = membership === 'Snapshot' ? run?.startedAt : undefined;
   return new Map(
     [...nodes].filter(
       ([, one]) =>
         isChosen(one, plan) &&
-        (since === undefined || Temporal.Instant.compare(one.createdAt, since) < (plan.work.kind === 'replace' ? 0 : 1)),
+        (since === undefined ||
+          Temporal.Instant.compare(one.createdAt, since) < (plan.work.kind === 'replace' ? 0 : 1)),
     ),
   );
-};
+}
 
 /** Reports whether the verdict ends the node's part of the run. */
-export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
+export function isOver(verdict: NodeVerdict | undefined): boolean {
+  return verdict !== undefined && verdict.verdict !== 'Requeued';
+}
 
-const isCordoned = (name: string, outages: PlanSnapshot['outages']): boolean =>
-  (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
+function isCordoned(name: string, outages: PlanSnapshot['outages']): boolean {
+  return (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
+}
 
 /**
  * Reports whether a user has skipped the node, or the plan skips nodes that others have cordoned.
  */
-const isLeftOut = ({ node }: PlanNode, { plan, outages }: PlanSnapshot): boolean =>
-  plan.skips.has(node.name) || (plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages));
+function isLeftOut({ node }: PlanNode, { plan, outages }: PlanSnapshot): boolean {
+  return (
+    plan.skips.has(node.name) ||
+    (plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages))
+  );
+}
 
-const openOf = (snapshot: PlanSnapshot, known: Known): PlanView['open'] => {
+function openOf(snapshot: PlanSnapshot, known: Known): PlanView['open'] {
   const { selected, verdicts, hasTurn } = known;
   const { plan } = snapshot;
   const isOpen = (one: PlanNode): boolean =>
@@ -87,19 +103,31 @@ const openOf = (snapshot: PlanSnapshot, known: Known): PlanView['open'] => {
     !isLeftOut(one, snapshot) &&
     !plan.inFlight.some(({ node }) => node === one.node.name);
   return new Map([...selected.values()].filter(isOpen).map(one => [one.node.uid, one]));
-};
+}
 
-const underWayAmong = (stages: readonly StageNodes[], open: PlanView['open'], inFlight: readonly InFlight[]): ReadonlySet<string> => {
+function underWayAmong(
+  stages: readonly StageNodes[],
+  open: PlanView['open'],
+  inFlight: readonly InFlight[],
+): ReadonlySet<string> {
   const flying = new Set(inFlight.map(({ uid }) => uid));
   // The machine of a node in flight may be gone already, and its node with it.
   const found = new Set(inFlight.map(({ stage }) => stage));
-  for (const { stage, nodes } of stages) if (nodes.some(({ node }) => flying.has(node.uid) || open.has(node.uid))) found.add(stage.name);
+  for (const { stage, nodes } of stages)
+    if (nodes.some(({ node }) => flying.has(node.uid) || open.has(node.uid))) found.add(stage.name);
   return found;
-};
+}
 
 /** Reports whether the node takes part in this run: due, begun or over. */
-const takesPart = (one: PlanNode, { verdicts, hasTurn }: Known, inFlight: readonly InFlight[]): boolean =>
-  hasTurn(one) || verdicts.has(one.node.uid) || inFlight.some(({ uid }) => uid === one.node.uid);
+function takesPart(
+  one: PlanNode,
+  { verdicts, hasTurn }: Known,
+  inFlight: readonly InFlight[],
+): boolean {
+  return (
+    hasTurn(one) || verdicts.has(one.node.uid) || inFlight.some(({ uid }) => uid === one.node.uid)
+  );
+}
 
 /**
  * Returns verdicts about nodes that take no part any more: deleted, replaced, registered again as
@@ -107,47 +135,71 @@ const takesPart = (one: PlanNode, { verdicts, hasTurn }: Known, inFlight: readon
  * stage would be forgotten together with its last node, and percentages would be of ever fewer
  * nodes.
  */
-const pastOf = ({ verdicts }: Known, members: readonly PlanNode[]): readonly NodeVerdict[] => {
+function pastOf({ verdicts }: Known, members: readonly PlanNode[]): readonly NodeVerdict[] {
   const uids = new Set(members.map(({ node }) => node.uid));
-  return [...verdicts.values()].filter(({ uid, verdict }) => (verdict === 'Done' || verdict === 'Failed') && !uids.has(uid));
-};
+  return [...verdicts.values()].filter(
+    ({ uid, verdict }) => (verdict === 'Done' || verdict === 'Failed') && !uids.has(uid),
+  );
+}
 
 /**
  * Returns the nodes that limits count: those that the selector matches, including those without a
  * part in the run, such as the successors of replaced ones, and those in flight.
  */
-const limitedNodes = ({ plan, nodes }: PlanSnapshot): ReadonlySet<string> =>
-  new Set([...[...nodes].flatMap(([name, one]) => (isChosen(one, plan) ? [name] : [])), ...plan.inFlight.map(({ node }) => node)]);
+function limitedNodes({ plan, nodes }: PlanSnapshot): ReadonlySet<string> {
+  return new Set([
+    ...[...nodes].flatMap(([name, one]) => (isChosen(one, plan) ? [name] : [])),
+    ...plan.inFlight.map(({ node }) => node),
+  ]);
+}
 
 /**
  * Returns those of them that are out of service. A node whose machine is being replaced is out
  * until the other one exists.
  */
-export const outOfService = (snapshot: PlanSnapshot): readonly string[] => unavailableOf(limitedNodes(snapshot), snapshot.outages);
+export function outOfService(snapshot: PlanSnapshot): readonly string[] {
+  return unavailableOf(limitedNodes(snapshot), snapshot.outages);
+}
 
 /**
  * Returns the limit of nodes in flight. Hooks of a node have entries of their own in the status,
  * before and after it; as many again are reserved for those of stages and of the run.
  */
-const inFlightLimit = ({ hooks }: Plan): number => {
+function inFlightLimit({ hooks }: Plan): number {
   const each = hooks.filter(({ at }) => at === 'BeforeNode' || at === 'AfterNode').length;
   return each === 0 ? maxSlots : Math.min(maxSlots, Math.floor(maxHookRuns / 2 / each));
-};
+}
 
 /** Counts the different names. */
-const names = (...lists: readonly (readonly string[])[]): number => new Set(lists.flat()).size;
+function names(...lists: readonly (readonly string[])[]): number {
+  return new Set(lists.flat()).size;
+}
 
-const dueAgainOf = (snapshot: PlanSnapshot, { selected, verdicts, hasTurn }: Known): readonly PlanNode[] => {
+function dueAgainOf(
+  snapshot: PlanSnapshot,
+  { selected, verdicts, hasTurn }: Known,
+): readonly PlanNode[] {
   const flying = new Set(snapshot.plan.inFlight.map(({ node }) => node));
   const isDueAgain = (one: PlanNode): boolean => {
     const verdict = verdicts.get(one.node.uid)?.verdict;
     const isPast = verdict === 'Done' || (verdict === undefined && !hasTurn(one));
-    return isPast && one.due === true && one.done !== true && !isLeftOut(one, snapshot) && !flying.has(one.node.name);
+    return (
+      isPast &&
+      one.due === true &&
+      one.done !== true &&
+      !isLeftOut(one, snapshot) &&
+      !flying.has(one.node.name)
+    );
   };
   return [...selected.values()].filter(isDueAgain);
-};
+}
 
-const countsOf = (snapshot: PlanSnapshot, known: Known, past: readonly NodeVerdict[], dueAgain: number): PlanCounts => {
+function countsOf(
+  snapshot: PlanSnapshot,
+  known: Known,
+  past: readonly NodeVerdict[],
+  dueAgain: number,
+): PlanCounts {
   const { plan } = snapshot;
   const { selected, verdicts, hasTurn } = known;
   const all = [...selected.values()];
@@ -165,21 +217,31 @@ const countsOf = (snapshot: PlanSnapshot, known: Known, past: readonly NodeVerdi
     ),
     due: open.filter(one => hasTurn(one) && !flying.has(one.node.name)).length,
     dueAgain,
-    blocked: open.filter(({ due }) => typeof due !== 'boolean').length + plan.preparing.filter(isRefused).length,
+    blocked:
+      open.filter(({ due }) => typeof due !== 'boolean').length +
+      plan.preparing.filter(isRefused).length,
     done: names(done),
     failed: words.filter(({ verdict }) => verdict === 'Failed').length,
     skipped:
-      words.filter(({ verdict }) => verdict === 'Skipped').length + all.filter(one => isUndecided(one) && isLeftOut(one, snapshot)).length,
-    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0, inFlightLimit(plan)),
+      words.filter(({ verdict }) => verdict === 'Skipped').length +
+      all.filter(one => isUndecided(one) && isLeftOut(one, snapshot)).length,
+    maxInFlight: Math.min(
+      resolveAmount(plan.concurrency.maxInFlight, limited.size) ?? 0,
+      inFlightLimit(plan),
+    ),
     ...(most !== undefined && { maxUnavailable: most }),
     unavailable: unavailableOf(limited, snapshot.outages).length,
   };
-};
+}
 
-export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView => {
+export function viewOf(snapshot: PlanSnapshot, now: Temporal.Instant): PlanView {
   const { plan } = snapshot;
   const verdicts = verdictsOf(snapshot);
-  const known: Known = { verdicts, selected: selectedOf(snapshot), hasTurn: turnsOf(snapshot, verdicts) };
+  const known: Known = {
+    verdicts,
+    selected: selectedOf(snapshot),
+    hasTurn: turnsOf(snapshot, verdicts),
+  };
   const gates = evaluateGates(snapshot, now);
   const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
   const members = [...known.selected.values()].filter(one => takesPart(one, known, plan.inFlight));
@@ -200,4 +262,4 @@ export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView 
     gates,
     ...(gateHalt && { gateHalt }),
   };
-};
+}

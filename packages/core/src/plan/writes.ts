@@ -1,5 +1,14 @@
 import type { KubeEvent } from '@drydock/apimachinery';
-import { isObject, type Json, type JsonObject, labelOf, short, shortenedTo, timeText, truncatedName } from '@drydock/apimachinery';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  labelOf,
+  short,
+  shortenedTo,
+  timeText,
+  truncatedName,
+} from '@drydock/apimachinery';
 import { restoreChildWrite } from '../maintenance/child.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import type { Write } from '../write.ts';
@@ -18,39 +27,58 @@ export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
 /** Number of verdicts in one object: it stays far below what the API server stores. */
 const sliceSize = 500;
 
-export const pathOfPlan = ({ name }: Pick<Plan, 'name'>): string => `${plansPath}/${encodeURIComponent(name)}`;
+export function pathOfPlan({ name }: Pick<Plan, 'name'>): string {
+  return `${plansPath}/${encodeURIComponent(name)}`;
+}
 
-export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['type'], reason: string, message: string): KubeEvent => ({
-  type,
-  reason,
-  message,
-  component: 'drydock',
-  about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
-});
+export function announce(
+  { name, uid, resourceVersion }: Plan,
+  type: KubeEvent['type'],
+  reason: string,
+  message: string,
+): KubeEvent {
+  return {
+    type,
+    reason,
+    message,
+    component: 'drydock',
+    about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
+  };
+}
 
 /**
  * Returns the name of an object that a plan creates: the plan's name without dots, and a suffix
  * that distinguishes it from the others.
  */
-const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => truncatedName(name.replaceAll('.', '-'), suffix);
+function nameOf({ name }: Pick<Plan, 'name'>, suffix: string): string {
+  return truncatedName(name.replaceAll('.', '-'), suffix);
+}
 
 /**
  * Returns the name of the Maintenance that holds a node for a plan, or of the MachineMaintenance
  * that replaces its machine. It contains only the beginning of a long name, so the hash is over the
  * whole name.
  */
-export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, short(`${plan.name}/${nodeUid}`));
+export function childNameOf(plan: Pick<Plan, 'name'>, nodeUid: string): string {
+  return nameOf(plan, short(`${plan.name}/${nodeUid}`));
+}
 
 /**
  * Returns the name of the Maintenance that holds a node in flight: the one that it began with, even
  * if its machine has registered as another Node object since.
  */
-export const holdNameOf = (plan: Pick<Plan, 'name'>, { uid, heldAs }: Pick<InFlight, 'uid' | 'heldAs'>): string =>
-  childNameOf(plan, heldAs ?? uid);
+export function holdNameOf(
+  plan: Pick<Plan, 'name'>,
+  { uid, heldAs }: Pick<InFlight, 'uid' | 'heldAs'>,
+): string {
+  return childNameOf(plan, heldAs ?? uid);
+}
 
 type OfRun = Pick<Plan, 'name' | 'uid'> & { readonly run?: Pick<Run, 'startedAt'> };
 
-const runTime = ({ run }: OfRun): string => (run === undefined ? '' : timeText(run.startedAt));
+function runTime({ run }: OfRun): string {
+  return run === undefined ? '' : timeText(run.startedAt);
+}
 
 /**
  * Purpose of a pod: a hash, which is the same for the same purpose, and the end of its name.
@@ -63,118 +91,168 @@ export type PodPurpose = { readonly hash: string; readonly end: string };
  * Returns the purpose of the pods that work on a node: a new one for each time that the plan begins
  * with the node, and for each attempt.
  */
-export const workPurpose = (
+export function workPurpose(
   plan: Pick<Plan, 'uid'>,
   { uid, startedAt, attempt }: Pick<InFlight, 'uid' | 'startedAt' | 'attempt'>,
-): PodPurpose => ({
-  hash: short(`${plan.uid}/${uid}/${timeText(startedAt)}`),
-  end: `${attempt}`,
-});
+): PodPurpose {
+  return {
+    hash: short(`${plan.uid}/${uid}/${timeText(startedAt)}`),
+    end: `${attempt}`,
+  };
+}
 
 /** Returns the purpose of the pod that prepares a node: once a run, unless a user retries it. */
-export const preparePurpose = (plan: OfRun, nodeUid: string): PodPurpose => ({
-  hash: short(`${plan.uid}/${nodeUid}/${runTime(plan)}`),
-  end: 'ready',
-});
+export function preparePurpose(plan: OfRun, nodeUid: string): PodPurpose {
+  return {
+    hash: short(`${plan.uid}/${nodeUid}/${runTime(plan)}`),
+    end: 'ready',
+  };
+}
 
 /** Returns the purpose of the pod of a hook, for its scope. */
-export const hookPurpose = (plan: OfRun, what: string, attempt: number): PodPurpose => ({
-  hash: short(`${plan.uid}/${runTime(plan)}/${what}`),
-  end: `hook-${attempt}`,
-});
+export function hookPurpose(plan: OfRun, what: string, attempt: number): PodPurpose {
+  return {
+    hash: short(`${plan.uid}/${runTime(plan)}/${what}`),
+    end: `hook-${attempt}`,
+  };
+}
 
 /** Returns the purpose of the pod of a rehearsal that begins at this time. */
-export const rehearsalPurpose = (plan: OfRun, specHash: string, since: Temporal.Instant, attempt: number): PodPurpose => ({
-  hash: short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`),
-  end: `rehearsal-${attempt}`,
-});
+export function rehearsalPurpose(
+  plan: OfRun,
+  specHash: string,
+  since: Temporal.Instant,
+  attempt: number,
+): PodPurpose {
+  return {
+    hash: short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`),
+    end: `rehearsal-${attempt}`,
+  };
+}
 
 type NamedPlan = { readonly plan: Pick<Plan, 'name'>; readonly nonce: string };
 
 /** Returns the name of a pod for this purpose. */
-export const podNameFor = ({ plan, nonce }: NamedPlan, { hash, end }: PodPurpose): string => nameOf(plan, `${hash}-${nonce}-${end}`);
+export function podNameFor({ plan, nonce }: NamedPlan, { hash, end }: PodPurpose): string {
+  return nameOf(plan, `${hash}-${nonce}-${end}`);
+}
 
 /** Reports whether a name was created for this purpose. */
-export const isNamedFor = (podName: string, { hash, end }: PodPurpose): boolean =>
-  podName.includes(`-${hash}-`) && podName.endsWith(`-${end}`);
+export function isNamedFor(podName: string, { hash, end }: PodPurpose): boolean {
+  return podName.includes(`-${hash}-`) && podName.endsWith(`-${end}`);
+}
 
 /** Returns the path of the object that a write is about. */
-export const targetOf = ({ method, path, body: { metadata } }: Write): string =>
-  method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? `${path}/${metadata['name']}` : path;
+export function targetOf({ method, path, body: { metadata } }: Write): string {
+  return method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string'
+    ? `${path}/${metadata['name']}`
+    : path;
+}
 
 /**
  * Reports whether a pod of this name works on a node: it is neither a preparation, nor a hook, nor
  * a rehearsal.
  */
-export const isWorkName = (podName: string): boolean => /-\d+$/.test(podName) && !/-(hook|rehearsal)-\d+$/.test(podName);
+export function isWorkName(podName: string): boolean {
+  return /-\d+$/.test(podName) && !/-(hook|rehearsal)-\d+$/.test(podName);
+}
 
 /**
  * Returns the pick of the work's pods: they stay on the node, and the drain does not wait for them.
  */
-const workPods = ({ workNamespace }: PlanSettings): JsonObject => ({
-  namespaces: [workNamespace],
-  podSelector: { matchExpressions: [{ key: planAnnotation, operator: 'Exists' }] },
-});
+function workPods({ workNamespace }: PlanSettings): JsonObject {
+  return {
+    namespaces: [workNamespace],
+    podSelector: { matchExpressions: [{ key: planAnnotation, operator: 'Exists' }] },
+  };
+}
 
 /** Returns `spec.drain` of the Maintenances that the plan creates. */
-export const drainOf = ({ drain }: Pick<Plan, 'drain'>, settings: PlanSettings): JsonObject => {
+export function drainOf({ drain }: Pick<Plan, 'drain'>, settings: PlanSettings): JsonObject {
   const given = drain['ignorePods'];
   const others = Array.isArray(given) ? (given as readonly Json[]) : [];
   return { ...drain, ignorePods: [...others, workPods(settings)] };
-};
+}
 
 /**
  * Returns the annotations without Drydock's own, which show who owns an object: a plan cannot set
  * them.
  */
-const othersOnly = (annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(annotations).filter(([key]) => !/(^|\.)drydock\.dev\//.test(key)));
+function othersOnly(
+  annotations: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(annotations).filter(([key]) => !/(^|\.)drydock\.dev\//.test(key)),
+  );
+}
 
 /** Creates the Maintenance that holds the node until the plan is done with it. */
-export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }: InFlight): Write => ({
-  description: 'create the maintenance of the node',
-  method: 'POST',
-  path: maintenancesPath,
-  body: {
-    apiVersion: 'drydock.dev/v1alpha1',
-    kind: 'Maintenance',
-    metadata: {
-      name: childNameOf(plan, uid),
-      annotations: { ...(plan.work.kind === 'external' && othersOnly(plan.work.annotations)), [planAnnotation]: plan.name },
+export function createChildWrite({ plan, settings }: PlanSnapshot, { node, uid }: InFlight): Write {
+  return {
+    description: 'create the maintenance of the node',
+    method: 'POST',
+    path: maintenancesPath,
+    body: {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'Maintenance',
+      metadata: {
+        name: childNameOf(plan, uid),
+        annotations: {
+          ...(plan.work.kind === 'external' && othersOnly(plan.work.annotations)),
+          [planAnnotation]: plan.name,
+        },
+      },
+      spec: {
+        nodeName: node,
+        reason: (plan.reason ?? `MaintenancePlan ${plan.name}`).slice(0, 1024),
+        requester: planAnnotation,
+        start: { windows: 'Ignore' },
+        drain: drainOf(plan, settings),
+      },
     },
-    spec: {
-      nodeName: node,
-      reason: (plan.reason ?? `MaintenancePlan ${plan.name}`).slice(0, 1024),
-      requester: planAnnotation,
-      start: { windows: 'Ignore' },
-      drain: drainOf(plan, settings),
-    },
-  },
-  cache: 'requests',
-  adapter: 'maintenances.drydock.dev',
-  events: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
-});
+    cache: 'requests',
+    adapter: 'maintenances.drydock.dev',
+    events: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
+  };
+}
 
-const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+function podsPath(namespace: string): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+}
 
 /** Returns the path of the pod of this name, as the target of a write. */
-export const podTarget = ({ workNamespace }: PlanSettings, name: string): string => `${podsPath(workNamespace)}/${name}`;
+export function podTarget({ workNamespace }: PlanSettings, name: string): string {
+  return `${podsPath(workNamespace)}/${name}`;
+}
 
 /**
  * Sets the termination message of the containers to the end of their logs, which shows why they
  * failed without a right to read logs.
  */
-const containersOf = (containers: Json | undefined, environment: Readonly<Record<string, string>>): readonly Json[] =>
-  (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
+function containersOf(
+  containers: Json | undefined,
+  environment: Readonly<Record<string, string>>,
+): readonly Json[] {
+  return (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
     isObject(container)
-      ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container, ...withEnvironment(container, environment) }
+      ? {
+          terminationMessagePolicy: 'FallbackToLogsOnError',
+          ...container,
+          ...withEnvironment(container, environment),
+        }
       : container,
   );
+}
 
-const withEnvironment = ({ env }: JsonObject, environment: Readonly<Record<string, string>>): JsonObject => {
+function withEnvironment(
+  { env }: JsonObject,
+  environment: Readonly<Record<string, string>>,
+): JsonObject {
   const added = Object.entries(environment).map(([name, value]) => ({ name, value }));
-  return added.length === 0 ? {} : { env: [...(Array.isArray(env) ? (env as readonly Json[]) : []), ...added] };
-};
+  return added.length === 0
+    ? {}
+    : { env: [...(Array.isArray(env) ? (env as readonly Json[]) : []), ...added] };
+}
 
 type PodPlace = {
   readonly name: string;
@@ -189,104 +267,153 @@ type PodPlace = {
 };
 
 /** Returns the deadline that the author of the plan sets, bounded by how long the plan waits. */
-const deadlineOf = ({ activeDeadlineSeconds: own }: JsonObject, deadlineSeconds: number): number =>
-  typeof own === 'number' && own > 0 ? Math.min(own, deadlineSeconds) : deadlineSeconds;
+function deadlineOf({ activeDeadlineSeconds: own }: JsonObject, deadlineSeconds: number): number {
+  return typeof own === 'number' && own > 0 ? Math.min(own, deadlineSeconds) : deadlineSeconds;
+}
 
 /**
  * Restores the drain of the plan's Maintenance after a change: the node is drained as the plan
  * demands, and as its author had the right to.
  */
-export const childDrainWrite = ({ plan, settings }: PlanSnapshot, child: MaintenanceRequest): Write =>
-  restoreChildWrite(child, drainOf(plan, settings), [
-    announce(plan, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`),
+export function childDrainWrite(
+  { plan, settings }: PlanSnapshot,
+  child: MaintenanceRequest,
+): Write {
+  return restoreChildWrite(child, drainOf(plan, settings), [
+    announce(
+      plan,
+      'Warning',
+      'MaintenanceChanged',
+      `Somebody has changed the drain of Maintenance ${child.name}; restored`,
+    ),
   ]);
+}
 
-const ownerOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>): JsonObject => ({ apiVersion: planApi, kind: 'MaintenancePlan', name, uid });
+function ownerOf({ name, uid }: Pick<Plan, 'name' | 'uid'>): JsonObject {
+  return { apiVersion: planApi, kind: 'MaintenancePlan', name, uid };
+}
 
 /** Returns the pull secrets of the operator's image; a kubelet ignores missing ones. */
-const pulled = ({ pullSecrets = [] }: PlanSettings): JsonObject =>
-  pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map(name => ({ name })) };
+function pulled({ pullSecrets = [] }: PlanSettings): JsonObject {
+  return pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map(name => ({ name })) };
+}
 
 /**
  * Creates the pod that works on the node: bound to it, past every taint, and never restarted. It is
  * owned by the plan, and ended by its kubelet at its deadline: it outlives neither.
  */
-export const createPodWrite = (
+export function createPodWrite(
   { plan, settings }: PlanSnapshot,
   { podSpec }: Pick<PodWork, 'podSpec'>,
   { name, node, environment = {}, what, deadlineSeconds, announces = [] }: PodPlace,
-): Write => ({
-  description: `create the pod that ${what}`,
-  method: 'POST',
-  path: podsPath(settings.workNamespace),
-  body: {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name,
-      labels: { [planAnnotation]: labelOf(plan.name) },
-      annotations: { [planAnnotation]: plan.name },
-      ownerReferences: [ownerOf(plan)],
+): Write {
+  return {
+    description: `create the pod that ${what}`,
+    method: 'POST',
+    path: podsPath(settings.workNamespace),
+    body: {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        labels: { [planAnnotation]: labelOf(plan.name) },
+        annotations: { [planAnnotation]: plan.name },
+        ownerReferences: [ownerOf(plan)],
+      },
+      spec: {
+        ...(node !== undefined && { priorityClassName: 'system-node-critical' }),
+        ...pulled(settings),
+        ...podSpec,
+        ...(node !== undefined && { nodeName: node, tolerations: [{ operator: 'Exists' }] }),
+        restartPolicy: 'Never',
+        activeDeadlineSeconds: deadlineOf(podSpec, deadlineSeconds),
+        containers: containersOf(podSpec['containers'], environment),
+      },
     },
-    spec: {
-      ...(node !== undefined && { priorityClassName: 'system-node-critical' }),
-      ...pulled(settings),
-      ...podSpec,
-      ...(node !== undefined && { nodeName: node, tolerations: [{ operator: 'Exists' }] }),
-      restartPolicy: 'Never',
-      activeDeadlineSeconds: deadlineOf(podSpec, deadlineSeconds),
-      containers: containersOf(podSpec['containers'], environment),
-    },
-  },
-  cache: 'planPods',
-  events: announces,
-});
+    cache: 'planPods',
+    events: announces,
+  };
+}
 
 /** Deletes a pod that the plan has created; `unchanged`: only in the version that was read. */
-export const deletePodWrite = (
+export function deletePodWrite(
   { name, namespace, uid, resourceVersion }: WorkPod,
   which: 'unconditional' | 'unchanged' = 'unconditional',
-): Write => ({
-  description: 'delete the pod that has worked on the node',
-  method: 'DELETE',
-  path: `${podsPath(namespace)}/${encodeURIComponent(name)}`,
-  body: { preconditions: { uid, ...(which === 'unchanged' && { resourceVersion }) } },
-  cache: 'planPods',
-  events: [],
-});
+): Write {
+  return {
+    description: 'delete the pod that has worked on the node',
+    method: 'DELETE',
+    path: `${podsPath(namespace)}/${encodeURIComponent(name)}`,
+    body: { preconditions: { uid, ...(which === 'unchanged' && { resourceVersion }) } },
+    cache: 'planPods',
+    events: [],
+  };
+}
 
-const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: NodeVerdict): JsonObject => ({
-  nodeUID: uid,
-  ...rest,
-  message: shortenedTo(rest.message, maxVerdictMessageLength),
-  startTime: timeText(startedAt),
-  completionTime: timeText(completedAt),
-});
+function verdictJson({
+  uid,
+  node: _node,
+  startedAt,
+  completedAt,
+  ...rest
+}: NodeVerdict): JsonObject {
+  return {
+    nodeUID: uid,
+    ...rest,
+    message: shortenedTo(rest.message, maxVerdictMessageLength),
+    startTime: timeText(startedAt),
+    completionTime: timeText(completedAt),
+  };
+}
 
-const recordNameOf = (plan: Plan, revision: string, slice: number): string =>
-  nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
+function recordNameOf(plan: Plan, revision: string, slice: number): string {
+  return nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
+}
 
 /** Reports whether the verdict does not count any more when its node is gone. */
-const isIdle = ({ verdict }: NodeVerdict): boolean => verdict === 'Gone' || verdict === 'Requeued' || verdict === 'Skipped';
+function isIdle({ verdict }: NodeVerdict): boolean {
+  return verdict === 'Gone' || verdict === 'Requeued' || verdict === 'Skipped';
+}
 
 /**
  * Returns the slice for a verdict: the one that has a verdict of the node, or of an earlier node of
  * its name to which nothing was done; otherwise the first one with room and without another node of
  * its name.
  */
-const sliceFor = (slices: readonly RecordSlice[], { node, uid }: NodeVerdict): RecordSlice | undefined =>
-  slices.find(({ verdicts }) => verdicts.some(one => one.uid === uid)) ??
-  slices.find(({ verdicts }) => verdicts.some(one => one.node === node && isIdle(one))) ??
-  slices.find(({ verdicts }) => verdicts.length < sliceSize && !verdicts.some(one => one.node === node));
+function sliceFor(
+  slices: readonly RecordSlice[],
+  { node, uid }: NodeVerdict,
+): RecordSlice | undefined {
+  return (
+    slices.find(({ verdicts }) => verdicts.some(one => one.uid === uid)) ??
+    slices.find(({ verdicts }) => verdicts.some(one => one.node === node && isIdle(one))) ??
+    slices.find(
+      ({ verdicts }) => verdicts.length < sliceSize && !verdicts.some(one => one.node === node),
+    )
+  );
+}
 
 /** Records a verdict. A node has one place in a run: the same verdict again changes nothing. */
-export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict, revision: string): Write => {
+export function recordWrite(
+  { plan, slices }: PlanSnapshot,
+  verdict: NodeVerdict,
+  revision: string,
+): Write {
   const slice = sliceFor(slices, verdict);
   const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
-  const said = announce(plan, type, `Node${verdict.verdict}`, `Node ${verdict.node}: ${verdict.message}`);
+  const said = announce(
+    plan,
+    type,
+    `Node${verdict.verdict}`,
+    `Node ${verdict.node}: ${verdict.message}`,
+  );
   const json = verdictJson(verdict);
   const verdicts = { [verdict.node]: json };
-  const common = { description: 'record the verdict', cache: 'planRecords', events: [said] } as const;
+  const common = {
+    description: 'record the verdict',
+    cache: 'planRecords',
+    events: [said],
+  } as const;
   if (slice !== undefined) {
     return {
       ...common,
@@ -313,10 +440,17 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
         labels: { [planAnnotation]: labelOf(plan.name) },
         ownerReferences: [ownerOf(plan)],
       },
-      spec: { planName: plan.name, planUID: plan.uid, runID: plan.run?.id ?? plan.runId, revision, slice: slices.length, verdicts },
+      spec: {
+        planName: plan.name,
+        planUID: plan.uid,
+        runID: plan.run?.id ?? plan.runId,
+        revision,
+        slice: slices.length,
+        verdicts,
+      },
     },
   };
-};
+}
 
 /** Parts of a plan that an approval names. */
 type ApprovedPlan = Pick<Plan, 'name' | 'uid' | 'specHash'>;
@@ -325,19 +459,25 @@ type ApprovedPlan = Pick<Plan, 'name' | 'uid' | 'specHash'>;
  * Returns the name of the approval of a run, or of what follows one of its stages: a second
  * approval has the same name.
  */
-export const approvalNameOf = (
+export function approvalNameOf(
   plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
   { stage = '', promote }: Pick<Approval, 'stage' | 'promote'>,
-): string =>
-  nameOf(plan, short(`${plan.uid}/${run.id}/${run.revision}/${plan.specHash}/${stage}${promote === undefined ? '' : `/${promote}`}`));
+): string {
+  return nameOf(
+    plan,
+    short(
+      `${plan.uid}/${run.id}/${run.revision}/${plan.specHash}/${stage}${promote === undefined ? '' : `/${promote}`}`,
+    ),
+  );
+}
 
 /** Returns a MaintenanceApproval, which is deleted with its plan. */
-export const approvalObject = (
+export function approvalObject(
   plan: ApprovedPlan,
   run: Pick<Run, 'id' | 'revision'>,
   given: Pick<Approval, 'stage' | 'promote'>,
-): JsonObject => {
+): JsonObject {
   const { name, specHash } = plan;
   return {
     apiVersion: planApi,
@@ -349,25 +489,34 @@ export const approvalObject = (
     },
     spec: { planName: name, runID: run.id, revision: run.revision, specHash, ...given },
   };
-};
+}
 
 /** Deletes the record of a run that is too old to be needed. */
-export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
-  description: 'delete the record of an old run',
-  method: 'DELETE',
-  path: `${recordsPath}/${name}`,
-  body: { preconditions: { uid } },
-  cache: 'planRecords',
-  events: [],
-});
+export function deleteRecordWrite({ name, uid }: RecordSlice): Write {
+  return {
+    description: 'delete the record of an old run',
+    method: 'DELETE',
+    path: `${recordsPath}/${name}`,
+    body: { preconditions: { uid } },
+    cache: 'planRecords',
+    events: [],
+  };
+}
 
 /** Changes the plan itself. */
-export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({
-  description: what,
-  method: 'PATCH',
-  style: 'merge',
-  path: pathOfPlan(plan),
-  body: { metadata: { finalizers, resourceVersion: plan.resourceVersion } },
-  cache: 'plans',
-  events: said,
-});
+export function ownWrite(
+  plan: Plan,
+  what: string,
+  finalizers: readonly string[],
+  said: readonly KubeEvent[],
+): Write {
+  return {
+    description: what,
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOfPlan(plan),
+    body: { metadata: { finalizers, resourceVersion: plan.resourceVersion } },
+    cache: 'plans',
+    events: said,
+  };
+}

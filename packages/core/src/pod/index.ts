@@ -1,1 +1,10 @@
-export { byKey, findsNoNode, isDaemonSetPod, isFinished, isTerminating, onNoNode, type Pod, readPod } from './pod.ts';
+export {
+  byKey,
+  findsNoNode,
+  isDaemonSetPod,
+  isFinished,
+  isTerminating,
+  onNoNode,
+  type Pod,
+  readPod,
+} from './pod.ts';

@@ -4,26 +4,32 @@ import { at } from '../testing/make.ts';
 import { byKey, isTerminating, readPod } from './pod.ts';
 
 const metadata = { name: 'a', namespace: 'shop', uid: 'u', resourceVersion: '7' };
-const read = (more: object, meta: object = {}) => readPod({ metadata: { ...metadata, ...meta }, ...more });
+function read(more: object, meta: object = {}) {
+  return readPod({ metadata: { ...metadata, ...meta }, ...more });
+}
 
 test('what a pod does not say counts as the API server has it', () => {
-  assert.partialDeepStrictEqual(readPod({ metadata: { name: 'a', uid: 'u', resourceVersion: '7' } }), {
-    key: 'default/a',
-    namespace: 'default',
-    nodeName: '',
-    labels: {},
-    phase: 'Pending',
-    ready: false,
-    priority: 0,
-    mirror: false,
-    localData: false,
-    claims: [],
-    deletionGraceSeconds: 0,
-    graceSeconds: 30,
-    finalizers: [],
-  });
+  assert.partialDeepStrictEqual(
+    readPod({ metadata: { name: 'a', uid: 'u', resourceVersion: '7' } }),
+    {
+      key: 'default/a',
+      namespace: 'default',
+      nodeName: '',
+      labels: {},
+      phase: 'Pending',
+      ready: false,
+      priority: 0,
+      mirror: false,
+      localData: false,
+      claims: [],
+      deletionGraceSeconds: 0,
+      graceSeconds: 30,
+      finalizers: [],
+    },
+  );
   const plain = read({});
-  for (const key of ['owner', 'deletionTimestamp', 'readyUnknown']) assert.equal(key in plain, false, key);
+  for (const key of ['owner', 'deletionTimestamp', 'readyUnknown'])
+    assert.equal(key in plain, false, key);
 });
 
 test('what it says is kept', () => {
@@ -107,7 +113,10 @@ test('local data is an emptyDir, beside whatever else; claims are named, those o
   assert.deepEqual(volumes(config, empty), { localData: true, claims: [] });
   assert.deepEqual(volumes(config), { localData: false, claims: [] });
   assert.deepEqual(volumes({ name: 'e', emptyDir: null }), { localData: false, claims: [] });
-  assert.deepEqual(volumes(config, claim, ephemeral), { localData: false, claims: ['disk', 'a-scratch'] });
+  assert.deepEqual(volumes(config, claim, ephemeral), {
+    localData: false,
+    claims: ['disk', 'a-scratch'],
+  });
 });
 
 test('a pod whose end is further away than a time can be written is on its way out all the same', () => {
@@ -124,13 +133,22 @@ test('an owner that is not marked as the controller is known, and makes no contr
   const owner = { kind: 'Kafka', name: 'main', uid: 'k', apiVersion: 'x/v1' };
   const pod = read({}, { ownerReferences: [owner] });
   assert.deepEqual([pod.owner, pod.otherOwner], [undefined, 'Kafka main']);
-  const managed = read({}, { ownerReferences: [owner, { ...owner, name: 'set', controller: true }] });
+  const managed = read(
+    {},
+    { ownerReferences: [owner, { ...owner, name: 'set', controller: true }] },
+  );
   assert.deepEqual([managed.owner?.name, managed.otherOwner], ['set', undefined]);
 });
 
 test('what the scheduler says is kept of a pod that is on no node because none takes it', () => {
-  const refused = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' };
-  const said = (condition: object, spec = {}) => read({ spec, status: { conditions: [condition] } }).unschedulable;
+  const refused = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message: '0/3 nodes are available',
+  };
+  const said = (condition: object, spec = {}) =>
+    read({ spec, status: { conditions: [condition] } }).unschedulable;
   assert.equal(said(refused), '0/3 nodes are available');
   assert.equal(said(refused, { nodeName: 'n1' }), undefined);
   assert.equal(said({ ...refused, status: 'True' }), undefined);

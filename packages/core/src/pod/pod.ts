@@ -18,7 +18,12 @@ export type Pod = {
   /** Value of the priority class; 0 without one. */
   readonly priority: number;
   /** Controller that manages the pod. */
-  readonly owner?: { readonly kind: string; readonly name: string; readonly uid: string; readonly apiVersion: string };
+  readonly owner?: {
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly apiVersion: string;
+  };
   /** Owner that is not marked as the controller: kubectl drain counts such a pod as unmanaged. */
   readonly otherOwner?: string;
   /** Message of the scheduler for a pod that is on no node. */
@@ -52,7 +57,9 @@ type RawPod = {
     readonly deletionTimestamp?: string;
     readonly deletionGracePeriodSeconds?: number;
     readonly finalizers?: readonly string[];
-    readonly ownerReferences?: readonly (NonNullable<Pod['owner']> & { readonly controller?: boolean })[];
+    readonly ownerReferences?: readonly (NonNullable<Pod['owner']> & {
+      readonly controller?: boolean;
+    })[];
   };
   readonly spec?: {
     readonly nodeName?: string;
@@ -78,50 +85,60 @@ type RawPod = {
   };
 };
 
-const claimsOf = ({ metadata, spec }: RawPod): readonly string[] =>
-  (spec?.volumes ?? []).flatMap(volume => {
+function claimsOf({ metadata, spec }: RawPod): readonly string[] {
+  return (spec?.volumes ?? []).flatMap(volume => {
     if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName];
     // A generic ephemeral volume's claim is named after the pod and the volume.
     return volume.ephemeral === undefined ? [] : [`${metadata.name}-${volume.name ?? ''}`];
   });
+}
 
-const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
+function ownerOf({ metadata }: RawPod): Pod['owner'] {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return owner && { kind: owner.kind, name: owner.name, uid: owner.uid, apiVersion: owner.apiVersion };
-};
+  return (
+    owner && { kind: owner.kind, name: owner.name, uid: owner.uid, apiVersion: owner.apiVersion }
+  );
+}
 
-const otherOwnerOf = ({ metadata }: RawPod): string | undefined => {
+function otherOwnerOf({ metadata }: RawPod): string | undefined {
   const [first] = metadata.ownerReferences ?? [];
   return first && truncate(`${first.kind} ${first.name}`, maxReasonLength);
-};
+}
 
 /** Characters of texts about the pod that are kept. */
 const maxReasonLength = 1000;
 
-const unschedulableOf = ({ spec, status }: RawPod): string | undefined => {
+function unschedulableOf({ spec, status }: RawPod): string | undefined {
   if (spec?.nodeName !== undefined && spec.nodeName !== '') return undefined;
   const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   return condition?.status === 'False' && condition.reason === 'Unschedulable'
     ? truncate(condition.message ?? '', maxReasonLength)
     : undefined;
-};
+}
 
 /**
  * Returns the end of a pod that is being deleted, however far away it is: a grace period may reach
  * past the years that a time can be written in.
  */
-const deletionOf = ({ deletionTimestamp }: RawPod['metadata']): Temporal.Instant | undefined =>
-  deletionTimestamp === undefined ? undefined : (readTime(deletionTimestamp) ?? instantAt(Number.POSITIVE_INFINITY));
+function deletionOf({ deletionTimestamp }: RawPod['metadata']): Temporal.Instant | undefined {
+  return deletionTimestamp === undefined
+    ? undefined
+    : (readTime(deletionTimestamp) ?? instantAt(Number.POSITIVE_INFINITY));
+}
 
 /**
  * Reports whether its eviction can be requested of responders. They act for single pods: the
  * eviction of one that belongs to a scheduling group cannot be requested.
  */
-const hasResponders = ({ spec }: RawPod): boolean =>
-  (spec?.evictionResponders ?? []).length > 0 && (spec?.schedulingGroup ?? undefined) === undefined;
+function hasResponders({ spec }: RawPod): boolean {
+  return (
+    (spec?.evictionResponders ?? []).length > 0 &&
+    (spec?.schedulingGroup ?? undefined) === undefined
+  );
+}
 
 /** Reads the needed fields of a Pod. */
-export const readPod = (raw: unknown): Pod => {
+export function readPod(raw: unknown): Pod {
   const pod = raw as RawPod;
   const { metadata, spec, status } = pod;
   const namespace = metadata.namespace ?? 'default';
@@ -146,7 +163,8 @@ export const readPod = (raw: unknown): Pod => {
     ...(otherOwner !== undefined && { otherOwner }),
     ...(unschedulable !== undefined && { unschedulable }),
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
-    localData: spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) ?? false,
+    localData:
+      spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) ?? false,
     claims: claimsOf(pod),
     ...(deletionTimestamp && { deletionTimestamp }),
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
@@ -155,30 +173,40 @@ export const readPod = (raw: unknown): Pod => {
     finalizers: metadata.finalizers ?? [],
     ...(hasResponders(pod) && { hasResponders: true }),
   };
-};
+}
 
 /** Query of a list of pods that are on no node. */
 export const onNoNode = { fieldSelector: 'spec.nodeName=' } as const;
 
 /** Reports whether the scheduler finds no node for it. */
-export const findsNoNode = ({ unschedulable }: Pod): boolean => unschedulable !== undefined;
+export function findsNoNode({ unschedulable }: Pod): boolean {
+  return unschedulable !== undefined;
+}
 
 /** Reports whether it has ended, successfully or not. */
-export const isFinished = (pod: Pod): boolean => pod.phase === 'Succeeded' || pod.phase === 'Failed';
+export function isFinished(pod: Pod): boolean {
+  return pod.phase === 'Succeeded' || pod.phase === 'Failed';
+}
 
 /** Reports whether it was deleted and is terminating. */
-export const isTerminating = (pod: Pod): boolean => pod.deletionTimestamp !== undefined;
+export function isTerminating(pod: Pod): boolean {
+  return pod.deletionTimestamp !== undefined;
+}
 
 /**
  * Reports whether its controller is a DaemonSet of the apps group, as kubectl drain's filter does.
  */
-export const isDaemonSetPod = (pod: Pod): boolean => pod.owner?.kind === 'DaemonSet' && pod.owner.apiVersion.startsWith('apps/');
+export function isDaemonSetPod(pod: Pod): boolean {
+  return pod.owner?.kind === 'DaemonSet' && pod.owner.apiVersion.startsWith('apps/');
+}
 
 /**
  * Reports whether budgets apply to its eviction: the API server deletes pods of the other phases,
  * and terminating ones, without checking any.
  */
-export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFinished(pod) && !isTerminating(pod);
+export function isGuarded(pod: Pod): boolean {
+  return pod.phase !== 'Pending' && !isFinished(pod) && !isTerminating(pod);
+}
 
 /** Seconds of rounding: times of objects are whole seconds. */
 const rounding = 1;
@@ -189,11 +217,15 @@ const rounding = 1;
  * if the deletion would have begun before the pod was created, the timestamp is invalid, and the
  * pod is waited for without end.
  */
-export const goneBy = (pod: Pod): Temporal.Instant | undefined => {
+export function goneBy(pod: Pod): Temporal.Instant | undefined {
   if (pod.deletionTimestamp === undefined) return undefined;
   const since = secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
-  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? instantAt(Number.POSITIVE_INFINITY) : pod.deletionTimestamp;
-};
+  return isBefore(since, secondsAfter(pod.createdAt, -rounding))
+    ? instantAt(Number.POSITIVE_INFINITY)
+    : pod.deletionTimestamp;
+}
 
 /** Compares pods for lists that people read. */
-export const byKey = (one: Pod, other: Pod): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);
+export function byKey(one: Pod, other: Pod): number {
+  return one.key < other.key ? -1 : one.key > other.key ? 1 : 0;
+}

@@ -30,7 +30,7 @@ export type GuardVerdict =
 const allowed: GuardVerdict = { kind: 'allowed' };
 const denied: GuardVerdict = { kind: 'denied' };
 
-const refusal = (operator: string, values: readonly string[]): string | undefined => {
+function refusal(operator: string, values: readonly string[]): string | undefined {
   switch (operator) {
     case 'In':
       if (values.length === 1) return undefined;
@@ -42,13 +42,13 @@ const refusal = (operator: string, values: readonly string[]): string | undefine
     default:
       return `"${operator}" is not a valid selector operator`;
   }
-};
+}
 
 /**
  * Returns the labels of a selector. A missing selector matches every pod here, unlike everywhere
  * else.
  */
-const equalities = (selector: LabelSelector | undefined): Labels | string => {
+function equalities(selector: LabelSelector | undefined): Labels | string {
   const labels: Record<string, string> = { ...selector?.matchLabels };
   for (const { key, operator, values = [] } of selector?.matchExpressions ?? []) {
     const problem = refusal(operator, values);
@@ -56,40 +56,47 @@ const equalities = (selector: LabelSelector | undefined): Labels | string => {
     labels[key] = values[0] ?? '';
   }
   return labels;
-};
+}
 
 /**
  * Returns the verdict of the budgets of `etcdNamespace` alone: without exactly one, no node may go.
  */
-export const guardVerdict = (budgets: readonly Budget[]): GuardVerdict => {
+export function guardVerdict(budgets: readonly Budget[]): GuardVerdict {
   const [budget, another] = budgets;
   if (budget === undefined || another !== undefined) return denied;
   if (budget.disruptionsAllowed >= 1) return allowed;
   const labels = equalities(budget.selector);
-  return typeof labels === 'string' ? { kind: 'unclear', why: labels } : { kind: 'checkPods', labels };
-};
+  return typeof labels === 'string'
+    ? { kind: 'unclear', why: labels }
+    : { kind: 'checkPods', labels };
+}
 
 /**
  * Decides whether etcd can do without the node: its budget allows a disruption, or the node has no
  * guard pod, or one that is not Ready, which makes it the disrupted one already. `budgets` and
  * `guardPods` are those of `etcdNamespace`; pods that the budget does not select do no harm.
  */
-export const etcdAllows = (seen: {
+export function etcdAllows(seen: {
   readonly budgets: readonly Budget[];
   readonly guardPods: readonly Pod[];
   readonly nodeName: string;
-}): Exclude<GuardVerdict, { readonly kind: 'checkPods' }> => {
+}): Exclude<GuardVerdict, { readonly kind: 'checkPods' }> {
   const said = guardVerdict(seen.budgets);
   if (said.kind !== 'checkPods') return said;
   const wanted = Object.entries(said.labels);
   const guard = seen.guardPods.find(
-    ({ nodeName, labels }) => nodeName === seen.nodeName && wanted.every(([key, value]) => labels[key] === value),
+    ({ nodeName, labels }) =>
+      nodeName === seen.nodeName && wanted.every(([key, value]) => labels[key] === value),
   );
-  return guard !== undefined && (guard.ready || guard.readyUnknown === true) ? { kind: 'denied' } : { kind: 'allowed' };
-};
+  return guard !== undefined && (guard.ready || guard.readyUnknown === true)
+    ? { kind: 'denied' }
+    : { kind: 'allowed' };
+}
 
 /**
  * Applies the rule of KubeVirt's operator: not allowed if `etcdGuardName` allows no disruption.
  * Without that budget everything is allowed.
  */
-export const namedGuardAllows = (budget: Budget | undefined): boolean => budget === undefined || budget.disruptionsAllowed !== 0;
+export function namedGuardAllows(budget: Budget | undefined): boolean {
+  return budget === undefined || budget.disruptionsAllowed !== 0;
+}

@@ -1,4 +1,10 @@
-export { etcdAllows, etcdGuardName, etcdNamespace, guardVerdict, namedGuardAllows } from './etcd-guard.ts';
+export {
+  etcdAllows,
+  etcdGuardName,
+  etcdNamespace,
+  guardVerdict,
+  namedGuardAllows,
+} from './etcd-guard.ts';
 export {
   allowQuorumLossAnnotation,
   isControlPlane,

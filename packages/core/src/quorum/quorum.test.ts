@@ -3,30 +3,53 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readNode } from '../node/node.ts';
 import { makeNode } from '../testing/make.ts';
-import { allowQuorumLossAnnotation, isWarnedOnly, type Member, mayLoseQuorum, membersOf, quorumAllows, quorumMessage } from './quorum.ts';
+import {
+  allowQuorumLossAnnotation,
+  isWarnedOnly,
+  type Member,
+  mayLoseQuorum,
+  membersOf,
+  quorumAllows,
+  quorumMessage,
+} from './quorum.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
 
-const node = (name: string, label: string, over: Parameters<typeof makeNode>[0] = {}): ReturnType<typeof makeNode> =>
-  makeNode({ key: name, name, labels: { [label]: '' }, conditions: [ready], ...over });
+function node(
+  name: string,
+  label: string,
+  over: Parameters<typeof makeNode>[0] = {},
+): ReturnType<typeof makeNode> {
+  return makeNode({ key: name, name, labels: { [label]: '' }, conditions: [ready], ...over });
+}
 
-const member = (name: string, over: Partial<Member> = {}): Member => ({ name, ready: true, held: false, ...over });
-const members = (count: number): readonly Member[] => Array.from({ length: count }, (_, index) => member(`cp-${index}`));
+function member(name: string, over: Partial<Member> = {}): Member {
+  return { name, ready: true, held: false, ...over };
+}
+function members(count: number): readonly Member[] {
+  return Array.from({ length: count }, (_, index) => member(`cp-${index}`));
+}
 
-const overridden = 'the annotation drydock.dev/allow-quorum-loss: "true" on the maintenance object overrides this';
+const overridden =
+  'the annotation drydock.dev/allow-quorum-loss: "true" on the maintenance object overrides this';
 
 describe('the members of the quorum', () => {
   test('are the control-plane nodes, whatever the value of their label and whichever of the two it is', () => {
     const nodes = [
       node('a', 'node-role.kubernetes.io/control-plane'),
-      node('b', 'node-role.kubernetes.io/master', { labels: { 'node-role.kubernetes.io/master': 'false' } }),
+      node('b', 'node-role.kubernetes.io/master', {
+        labels: { 'node-role.kubernetes.io/master': 'false' },
+      }),
       node('w', 'node-role.kubernetes.io/worker'),
     ];
     assert.deepEqual(membersOf(nodes), [member('a'), member('b')]);
   });
 
   test('are the nodes of etcd alone where there are any', () => {
-    const nodes = [node('a', 'node-role.kubernetes.io/control-plane'), node('e', 'node-role.kubernetes.io/etcd')];
+    const nodes = [
+      node('a', 'node-role.kubernetes.io/control-plane'),
+      node('e', 'node-role.kubernetes.io/etcd'),
+    ];
     assert.deepEqual(membersOf(nodes), [member('e')]);
   });
 
@@ -60,15 +83,31 @@ describe('one more node may leave', () => {
       const [asked = member(''), ...others] = all;
       for (let out = 0; out < all.length; out += 1) {
         const wanted = new Set(others.slice(0, out).map(({ name }) => name));
-        assert.equal(quorumAllows(asked.name, all, wanted).allowed, out + 1 <= most, `${out} are out`);
+        assert.equal(
+          quorumAllows(asked.name, all, wanted).allowed,
+          out + 1 <= most,
+          `${out} are out`,
+        );
       }
     });
   }
 
   test('counting those that are held or not Ready as well, each once', () => {
-    const all = [member('a'), member('b', { held: true }), member('c', { ready: false }), member('d'), member('e')];
+    const all = [
+      member('a'),
+      member('b', { held: true }),
+      member('c', { ready: false }),
+      member('d'),
+      member('e'),
+    ];
     assert.equal(quorumAllows('a', all, new Set()).allowed, false);
-    const thrice = [member('a'), member('b', { held: true, ready: false }), member('c'), member('d'), member('e')];
+    const thrice = [
+      member('a'),
+      member('b', { held: true, ready: false }),
+      member('c'),
+      member('d'),
+      member('e'),
+    ];
     assert.equal(quorumAllows('a', thrice, new Set(['b'])).allowed, true);
   });
 
@@ -82,9 +121,16 @@ describe('one more node may leave', () => {
   });
 
   test('whatever other maintenances want the same node', () => {
-    assert.deepEqual(quorumAllows('cp-0', [member('cp-0', { held: true }), member('cp-1'), member('cp-2')], new Set(['cp-0'])), {
-      allowed: true,
-    });
+    assert.deepEqual(
+      quorumAllows(
+        'cp-0',
+        [member('cp-0', { held: true }), member('cp-1'), member('cp-2')],
+        new Set(['cp-0']),
+      ),
+      {
+        allowed: true,
+      },
+    );
   });
 });
 
@@ -111,8 +157,14 @@ describe('a no', () => {
   });
 
   test('says of one and of two that none can be spared', () => {
-    assert.equal(no('cp-0', members(1)), `the only control-plane node cannot be spared; ${overridden}`);
-    assert.equal(no('cp-0', members(2)), `of 2 control-plane nodes none can be spared; ${overridden}`);
+    assert.equal(
+      no('cp-0', members(1)),
+      `the only control-plane node cannot be spared; ${overridden}`,
+    );
+    assert.equal(
+      no('cp-0', members(2)),
+      `of 2 control-plane nodes none can be spared; ${overridden}`,
+    );
   });
 
   test('names ten of many', () => {
@@ -125,32 +177,48 @@ describe('a no', () => {
 test('the loss of quorum is taken upon oneself with the value "true" alone', () => {
   assert.equal(allowQuorumLossAnnotation, 'drydock.dev/allow-quorum-loss');
   assert.equal(mayLoseQuorum({ [allowQuorumLossAnnotation]: 'true' }), true);
-  for (const annotations of [undefined, {}, { [allowQuorumLossAnnotation]: 'false' }, { [allowQuorumLossAnnotation]: '' }]) {
+  for (const annotations of [
+    undefined,
+    {},
+    { [allowQuorumLossAnnotation]: 'false' },
+    { [allowQuorumLossAnnotation]: '' },
+  ]) {
     assert.equal(mayLoseQuorum(annotations), false);
   }
 });
 
 test('law: in whatever order nodes are asked for, fail and come back, a yes never leaves fewer than a quorum', () => {
-  const step = fc.record({ index: fc.nat(8), what: fc.constantFrom('ask', 'ask', 'ask', 'fail', 'recover', 'release', 'hold') });
+  const step = fc.record({
+    index: fc.nat(8),
+    what: fc.constantFrom('ask', 'ask', 'ask', 'fail', 'recover', 'release', 'hold'),
+  });
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(step, { maxLength: 40 }), (count, steps) => {
-      const all = members(count).map(one => ({ ...one }));
-      const wanted = new Set<string>();
-      const staying = (): number => all.filter(({ name, ready, held }) => ready && !held && !wanted.has(name)).length;
-      for (const { index, what } of steps) {
-        const one = all[index % count];
-        if (one === undefined) continue;
-        if (what === 'fail') one.ready = false;
-        else if (what === 'recover') one.ready = true;
-        else if (what === 'release') wanted.delete(one.name);
-        else if (what === 'hold') one.held = wanted.has(one.name);
-        else if (quorumAllows(one.name, all, wanted).allowed) {
-          const before = staying();
-          wanted.add(one.name);
-          assert.ok(staying() === before || staying() >= Math.floor(count / 2) + 1, `${staying()} of ${count} stay`);
+    fc.property(
+      fc.integer({ min: 1, max: 9 }),
+      fc.array(step, { maxLength: 40 }),
+      (count, steps) => {
+        const all = members(count).map(one => ({ ...one }));
+        const wanted = new Set<string>();
+        const staying = (): number =>
+          all.filter(({ name, ready, held }) => ready && !held && !wanted.has(name)).length;
+        for (const { index, what } of steps) {
+          const one = all[index % count];
+          if (one === undefined) continue;
+          if (what === 'fail') one.ready = false;
+          else if (what === 'recover') one.ready = true;
+          else if (what === 'release') wanted.delete(one.name);
+          else if (what === 'hold') one.held = wanted.has(one.name);
+          else if (quorumAllows(one.name, all, wanted).allowed) {
+            const before = staying();
+            wanted.add(one.name);
+            assert.ok(
+              staying() === before || staying() >= Math.floor(count / 2) + 1,
+              `${staying()} of ${count} stay`,
+            );
+          }
         }
-      }
-    }),
+      },
+    ),
     { numRuns: 500 },
   );
 });
@@ -163,7 +231,12 @@ describe('a node that the quorum cannot spare', () => {
   };
 
   test('may go with a warning on plain clusters: alone, or where its kind keeps the quorum on OpenShift only', () => {
-    const rows: readonly (readonly [number, Parameters<typeof isWarnedOnly>[1], boolean, boolean])[] = [
+    const rows: readonly (readonly [
+      number,
+      Parameters<typeof isWarnedOnly>[1],
+      boolean,
+      boolean,
+    ])[] = [
       [1, 'everywhere', false, true],
       [2, 'everywhere', false, false],
       [1, 'on OpenShift', false, true],
@@ -172,7 +245,11 @@ describe('a node that the quorum cannot spare', () => {
       [2, 'on OpenShift', true, false],
     ];
     for (const [count, rule, openShift, warned] of rows) {
-      assert.equal(isWarnedOnly(refused(count), rule, openShift), warned, `${count} ${rule} ${openShift}`);
+      assert.equal(
+        isWarnedOnly(refused(count), rule, openShift),
+        warned,
+        `${count} ${rule} ${openShift}`,
+      );
     }
   });
 

@@ -14,20 +14,28 @@ import { isReady, type Node } from '../node/node.ts';
 export const allowQuorumLossAnnotation = 'drydock.dev/allow-quorum-loss';
 
 /** Reports whether the creator of the object accepts the loss of quorum. */
-export const mayLoseQuorum = (annotations: Labels | undefined): boolean => annotations?.[allowQuorumLossAnnotation] === 'true';
+export function mayLoseQuorum(annotations: Labels | undefined): boolean {
+  return annotations?.[allowQuorumLossAnnotation] === 'true';
+}
 
 /** Returns the message of medik8s' webhook, on OpenShift byte for byte. */
-export const quorumMessage = (nodeName: string): string =>
-  `can not put master/control-plane node into maintenance at this moment, disrupting node ${nodeName} will violate etcd quorum`;
+export function quorumMessage(nodeName: string): string {
+  return `can not put master/control-plane node into maintenance at this moment, disrupting node ${nodeName} will violate etcd quorum`;
+}
 
 const etcdLabel = 'node-role.kubernetes.io/etcd';
-const controlPlaneLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+const controlPlaneLabels = [
+  'node-role.kubernetes.io/control-plane',
+  'node-role.kubernetes.io/master',
+];
 
 /** Label keys that make a node a member; callers that list nodes by label need these lists. */
 export const memberLabels: readonly string[] = [etcdLabel, ...controlPlaneLabels];
 
 /** Reports whether it is a node of the control plane. */
-export const isControlPlane = ({ labels }: Pick<Node, 'labels'>): boolean => memberLabels.some(label => labels[label] !== undefined);
+export function isControlPlane({ labels }: Pick<Node, 'labels'>): boolean {
+  return memberLabels.some(label => labels[label] !== undefined);
+}
 
 /** A node that may be a member, with the fields of the rule. */
 export type Member = {
@@ -45,15 +53,18 @@ export type Member = {
  * the control-plane nodes. Label values do not matter. Callers must pass all nodes with one of
  * `memberLabels`, and may pass others.
  */
-export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
+export function membersOf(nodes: readonly Node[]): readonly Member[] {
   const own = nodes.filter(({ labels }) => labels[etcdLabel] !== undefined);
-  const chosen = own.length > 0 ? own : nodes.filter(({ labels }) => controlPlaneLabels.some(label => labels[label] !== undefined));
+  const chosen =
+    own.length > 0
+      ? own
+      : nodes.filter(({ labels }) => controlPlaneLabels.some(label => labels[label] !== undefined));
   return chosen.map(node => ({
     name: node.name,
     ready: isReady(node),
     held: node.holdRecord !== undefined,
   }));
-};
+}
 
 /**
  * Scope of a kind's quorum rule: everywhere, or on OpenShift only, as in the replaced operators,
@@ -67,32 +78,43 @@ export type QuorumRule = 'everywhere' | 'on OpenShift';
  */
 export type QuorumVerdict =
   | { readonly allowed: true }
-  | { readonly allowed: false; readonly message: string; readonly why: string; readonly stake: string; readonly alone: boolean };
+  | {
+      readonly allowed: false;
+      readonly message: string;
+      readonly why: string;
+      readonly stake: string;
+      readonly alone: boolean;
+    };
 
 /**
  * Reports whether a node may go although the quorum cannot spare it. The only member of a plain
  * cluster keeps no quorum that could be lost, and has to be patched at some time (kubeadm's own
  * upgrade drains it). On OpenShift etcd's own operator has the last word.
  */
-export const isWarnedOnly = (
+export function isWarnedOnly(
   { alone }: Extract<QuorumVerdict, { readonly allowed: false }>,
   rule: QuorumRule,
   openShift: boolean,
-): boolean => !openShift && (alone || rule === 'on OpenShift');
+): boolean {
+  return !openShift && (alone || rule === 'on OpenShift');
+}
 
-const stakeOf = (nodeName: string, count: number, needed: number): string =>
-  count === 1
+function stakeOf(nodeName: string, count: number, needed: number): string {
+  return count === 1
     ? `${nodeName} is the only control-plane node: while it is out of service, the API server may not respond, and the maintenance ends only when the node is back`
     : `${nodeName} is one of ${count} control-plane nodes, of which ${needed} must stay: without it etcd loses its quorum, and the API server stops responding until the node is back`;
+}
 
 const override = `the annotation ${allowQuorumLossAnnotation}: "true" on the maintenance object overrides this`;
 
-const arithmetic = (count: number, needed: number, out: readonly string[]): string => {
+function arithmetic(count: number, needed: number, out: readonly string[]): string {
   if (count === needed) {
-    return count === 1 ? 'the only control-plane node cannot be spared' : `of ${count} control-plane nodes none can be spared`;
+    return count === 1
+      ? 'the only control-plane node cannot be spared'
+      : `of ${count} control-plane nodes none can be spared`;
   }
   return `${needed} of ${count} control-plane nodes must stay; out of service or about to be: ${joinLimited(out)}`;
-};
+}
 
 /**
  * Decides whether one more node may go: of n members, floor(n/2)+1 have to stay. Members count as
@@ -104,14 +126,26 @@ const arithmetic = (count: number, needed: number, out: readonly string[]): stri
  * that exclude each other are stored, must pass only those that go first, or none of them would
  * ever begin.
  */
-export const quorumAllows = (nodeName: string, members: readonly Member[], wanted: ReadonlySet<string>): QuorumVerdict => {
+export function quorumAllows(
+  nodeName: string,
+  members: readonly Member[],
+  wanted: ReadonlySet<string>,
+): QuorumVerdict {
   const asked = members.find(({ name }) => name === nodeName);
   if (asked === undefined || !asked.ready) return { allowed: true };
   const needed = Math.floor(members.length / 2) + 1;
-  const out = members.filter(({ name, ready, held }) => name !== nodeName && (!ready || held || wanted.has(name)));
+  const out = members.filter(
+    ({ name, ready, held }) => name !== nodeName && (!ready || held || wanted.has(name)),
+  );
   if (out.length + 1 <= members.length - needed) return { allowed: true };
   const names = out.map(({ name }) => name).toSorted();
   const why = `${arithmetic(members.length, needed, names)}; ${override}`;
   const stake = stakeOf(nodeName, members.length, needed);
-  return { allowed: false, message: `${quorumMessage(nodeName)}: ${why}`, why, stake, alone: members.length === 1 };
-};
+  return {
+    allowed: false,
+    message: `${quorumMessage(nodeName)}: ${why}`,
+    why,
+    stake,
+    alone: members.length === 1,
+  };
+}

@@ -18,28 +18,40 @@ const adHocAdapter: KindAdapter = {
   marks: () => noMarks,
   lease: () => undefined,
   component: 'drydock',
-  events: { begun: nothing, succeeded: nothing, failed: nothing, removed: nothing, uncordoned: nothing },
+  events: {
+    begun: nothing,
+    succeeded: nothing,
+    failed: nothing,
+    removed: nothing,
+    uncordoned: nothing,
+  },
   status: () => ({}),
   readsDifferentlyAt: () => undefined,
   read: () => 'it is no object of the API',
 };
 
 /** Returns a request to drain a node under a policy. */
-export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): MaintenanceRequest => ({
-  key: `drain//${nodeName}`,
-  adapter: adHocAdapter,
-  name: nodeName,
-  uid: `drain-${nodeName}`,
-  resourceVersion: '1',
-  generation: 1,
-  createdAt: now,
-  deleting: false,
-  finalizers: [],
-  claim: 'ours',
-  nodeName,
-  stage: 'Drain',
-  mayLoseQuorum: true,
-  policy,
-  history: noHistory,
-  status: {},
-});
+export function drainRequest(
+  nodeName: string,
+  policy: DrainPolicy,
+  now: Temporal.Instant,
+): MaintenanceRequest {
+  return {
+    key: `drain//${nodeName}`,
+    adapter: adHocAdapter,
+    name: nodeName,
+    uid: `drain-${nodeName}`,
+    resourceVersion: '1',
+    generation: 1,
+    createdAt: now,
+    deleting: false,
+    finalizers: [],
+    claim: 'ours',
+    nodeName,
+    stage: 'Drain',
+    mayLoseQuorum: true,
+    policy,
+    history: noHistory,
+    status: {},
+  };
+}

@@ -8,12 +8,16 @@ import { byAge, leaseNames, noHistory } from './request.ts';
 
 test('the phase is as its kind spells it; new before the first status, and releasing once it is deleted', () => {
   const phase = (over: Parameters<typeof makeRequest>[1]) => phaseOf(makeRequest('one', over));
-  assert.deepEqual([phase({}), phase({ status: { phase: 'Running' } }), phase({ status: { phase: 5 } })], ['New', 'Running', 'New']);
+  assert.deepEqual(
+    [phase({}), phase({ status: { phase: 'Running' } }), phase({ status: { phase: 5 } })],
+    ['New', 'Running', 'New'],
+  );
   assert.equal(phase({ status: { phase: 'Running' }, deleting: true }), 'Releasing');
 });
 
 test('the sentence is its message, else its last error', () => {
-  const message = (status: Parameters<typeof makeRequest>[1]) => messageOf(makeRequest('one', status));
+  const message = (status: Parameters<typeof makeRequest>[1]) =>
+    messageOf(makeRequest('one', status));
   assert.equal(message({ status: { message: 'm', lastError: 'e' } }), 'm');
   assert.equal(message({ status: { lastError: 'e' } }), 'e');
   assert.equal(message({}), '');
@@ -21,7 +25,8 @@ test('the sentence is its message, else its last error', () => {
 });
 
 test('something can be in the way of a drain that goes on', () => {
-  const draining = (over: Parameters<typeof makeRequest>[1]) => isDraining(makeRequest('one', over));
+  const draining = (over: Parameters<typeof makeRequest>[1]) =>
+    isDraining(makeRequest('one', over));
   assert.equal(draining({}), true);
   assert.equal(draining({ deleting: true }), false);
   assert.equal(draining({ stage: 'Cordon' }), false);
@@ -49,7 +54,13 @@ test('each lease of a node is named once, however many kinds ask for it', () => 
     lease: () => ({ namespace, name, holder: 'us', released: 'deleted' as const }),
   });
   const names = leaseNames(
-    [adapter, { ...adapter, lease: () => undefined }, adapter, asks('leases', 'other'), asks('others', 'node-n1')],
+    [
+      adapter,
+      { ...adapter, lease: () => undefined },
+      adapter,
+      asks('leases', 'other'),
+      asks('others', 'node-n1'),
+    ],
     'n1',
   );
   assert.deepEqual(

@@ -2,17 +2,26 @@ import type { MaintenanceRequest } from './request.ts';
 
 /** Display of a maintenance to people, for every kind. */
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
 
 /** Returns the phase as the kind itself spells it. */
-export const phaseOf = ({ deleting, status }: MaintenanceRequest): string => (deleting ? 'Releasing' : textOf(status['phase']) || 'New');
+export function phaseOf({ deleting, status }: MaintenanceRequest): string {
+  return deleting ? 'Releasing' : textOf(status['phase']) || 'New';
+}
 
 /** Returns the message of its status; empty before the first. */
-export const messageOf = ({ status }: MaintenanceRequest): string => textOf(status['message']) || textOf(status['lastError']);
+export function messageOf({ status }: MaintenanceRequest): string {
+  return textOf(status['message']) || textOf(status['lastError']);
+}
 
 /** Returns when the drain is expected to be complete; empty if that is unknown. */
-export const endsOf = ({ status }: MaintenanceRequest): string => textOf(status['estimatedCompletionTime']);
+export function endsOf({ status }: MaintenanceRequest): string {
+  return textOf(status['estimatedCompletionTime']);
+}
 
 /** Reports whether its drain goes on, so that it can be blocked. */
-export const isDraining = ({ deleting, history, stage }: MaintenanceRequest): boolean =>
-  !deleting && stage === 'Drain' && history.state !== 'Drained';
+export function isDraining({ deleting, history, stage }: MaintenanceRequest): boolean {
+  return !deleting && stage === 'Drain' && history.state !== 'Drained';
+}

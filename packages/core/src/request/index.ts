@@ -1,6 +1,13 @@
 export { drainRequest } from './ad-hoc.ts';
 export { endsOf, isDraining, messageOf, phaseOf } from './display.ts';
-export { creation, type MaintenanceInput, maintenanceObject, nodeMaintenanceObject, notServed, removal } from './maintenance-input.ts';
+export {
+  creation,
+  type MaintenanceInput,
+  maintenanceObject,
+  nodeMaintenanceObject,
+  notServed,
+  removal,
+} from './maintenance-input.ts';
 export { type DrainPolicy, type PodPick, type Rung, seedPolicy } from './policy.ts';
 export {
   byAge,

@@ -23,29 +23,43 @@ export type MaintenanceInput = {
 };
 
 /** Returns the Maintenance for the input. */
-export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: MaintenanceInput): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'Maintenance',
-  metadata: { name },
-  spec: {
-    nodeName: node,
-    stage,
-    ...(reason !== undefined && { reason }),
-    ...(requester !== undefined && { requester }),
-    drain: { ...drain },
-  },
-});
+export function maintenanceObject({
+  node,
+  name = node,
+  stage = 'Drain',
+  reason,
+  requester,
+  drain,
+}: MaintenanceInput): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: { name },
+    spec: {
+      nodeName: node,
+      stage,
+      ...(reason !== undefined && { reason }),
+      ...(requester !== undefined && { requester }),
+      drain: { ...drain },
+    },
+  };
+}
 
 /**
  * Returns the NodeMaintenance that is nearest to the input: the kind has no policy, it always
  * evicts everything that may be lost.
  */
-export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node, reason }: MaintenanceInput): JsonObject => ({
-  apiVersion: adapter.apiVersion,
-  kind: adapter.kind,
-  metadata: { name },
-  spec: { nodeName: node, ...(reason !== undefined && { reason }) },
-});
+export function nodeMaintenanceObject(
+  adapter: KindAdapter,
+  { node, name = node, reason }: MaintenanceInput,
+): JsonObject {
+  return {
+    apiVersion: adapter.apiVersion,
+    kind: adapter.kind,
+    metadata: { name },
+    spec: { nodeName: node, ...(reason !== undefined && { reason }) },
+  };
+}
 
 /** A call of the API, in the form of the ports. */
 type Call = {
@@ -55,19 +69,23 @@ type Call = {
   readonly query?: Readonly<Record<string, string>>;
 };
 
-export const creation = (adapter: KindAdapter, body: JsonObject): Call => ({
-  method: 'POST',
-  path: adapter.path,
-  body,
-  query: { fieldManager: 'drydock' },
-});
+export function creation(adapter: KindAdapter, body: JsonObject): Call {
+  return {
+    method: 'POST',
+    path: adapter.path,
+    body,
+    query: { fieldManager: 'drydock' },
+  };
+}
 
 /** Returns the call that deletes this request and no other one of its name. */
-export const removal = (request: MaintenanceRequest): Call => ({
-  method: 'DELETE',
-  path: pathOf(request),
-  body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: request.uid } },
-});
+export function removal(request: MaintenanceRequest): Call {
+  return {
+    method: 'DELETE',
+    path: pathOf(request),
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: request.uid } },
+  };
+}
 
 /** Message for a cluster that has none of the kinds. */
 export const notServed =

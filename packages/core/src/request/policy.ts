@@ -85,5 +85,6 @@ export const seedPolicy: DrainPolicy = {
 /**
  * Returns the rung that is in force after `elapsedSeconds` of draining; undefined before the first.
  */
-export const rungAt = (ladder: readonly Rung[], elapsedSeconds: number): Rung | undefined =>
-  ladder.filter(({ afterSeconds }) => afterSeconds <= elapsedSeconds).at(-1);
+export function rungAt(ladder: readonly Rung[], elapsedSeconds: number): Rung | undefined {
+  return ladder.filter(({ afterSeconds }) => afterSeconds <= elapsedSeconds).at(-1);
+}

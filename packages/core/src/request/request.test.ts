@@ -7,7 +7,11 @@ test('what kinds can put on a node is all that they put there at any stage, each
   const { adapter } = makeRequest('one');
   const labelled = {
     ...adapter,
-    marks: (stage: Parameters<typeof adapter.marks>[0]) => ({ ...adapter.marks(stage), unschedulable: false, labels: { stage } }),
+    marks: (stage: Parameters<typeof adapter.marks>[0]) => ({
+      ...adapter.marks(stage),
+      unschedulable: false,
+      labels: { stage },
+    }),
   };
   const { unschedulable, taints, labels } = marksOf([adapter, labelled]);
   assert.equal(unschedulable, true);

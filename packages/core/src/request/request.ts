@@ -105,15 +105,17 @@ export const claimAnnotation = 'drydock.dev/claim';
  * Compares by age, oldest first; the name decides between objects of the same second, so that every
  * observer finds the same order.
  */
-export const byAge = (one: MaintenanceRequest, other: MaintenanceRequest): number =>
-  Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
+export function byAge(one: MaintenanceRequest, other: MaintenanceRequest): number {
+  return Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
+}
 
 /**
  * Reports whether it has our finalizer, so that the node may not be forgotten before it is
  * released.
  */
-export const hasFinalizer = ({ adapter, finalizers }: MaintenanceRequest): boolean =>
-  adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
+export function hasFinalizer({ adapter, finalizers }: MaintenanceRequest): boolean {
+  return adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
+}
 
 const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
 
@@ -123,11 +125,13 @@ const allMarks = new WeakMap<readonly KindAdapter[], Marks>();
  * Returns everything that these kinds can set on a node, at any stage: a hold changes nothing else
  * of it. Of two taints that differ in their value the last is returned.
  */
-export const marksOf = (adapters: readonly KindAdapter[]): Marks => {
+export function marksOf(adapters: readonly KindAdapter[]): Marks {
   const known = allMarks.get(adapters);
   if (known !== undefined) return known;
   const all = adapters.flatMap(({ marks }) => stages.map(marks));
-  const taints = new Map(all.flatMap(({ taints }) => taints.map(taint => [taintId(taint), taint] as const)));
+  const taints = new Map(
+    all.flatMap(({ taints }) => taints.map(taint => [taintId(taint), taint] as const)),
+  );
   const marks = {
     unschedulable: true,
     taints: [...taints.values()],
@@ -135,7 +139,7 @@ export const marksOf = (adapters: readonly KindAdapter[]): Marks => {
   };
   allMarks.set(adapters, marks);
   return marks;
-};
+}
 
 /** The Lease with which operators agree on who works on a node. */
 export type LeaseName = {
@@ -192,36 +196,59 @@ export type KindAdapter = {
    * Function that returns the whole status for a report. Fields that only contain the time of the
    * write are taken from the stored one as long as nothing else differs.
    */
-  readonly status: (report: Report, request: MaintenanceRequest, now: Temporal.Instant) => JsonObject;
+  readonly status: (
+    report: Report,
+    request: MaintenanceRequest,
+    now: Temporal.Instant,
+  ) => JsonObject;
   /**
    * Function that returns when the status of an unchanged report will differ just because time has
    * passed.
    */
-  readonly readsDifferentlyAt: (report: Report, now: Temporal.Instant) => Temporal.Instant | undefined;
+  readonly readsDifferentlyAt: (
+    report: Report,
+    now: Temporal.Instant,
+  ) => Temporal.Instant | undefined;
   /** Function that reads an object of this kind; a string is the reason why it is invalid. */
   readonly read: (raw: unknown) => MaintenanceRequest | string;
 };
 
 /** Returns the path of one object. */
-export const pathOf = ({ adapter, namespace, name }: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string => {
+export function pathOf({
+  adapter,
+  namespace,
+  name,
+}: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string {
   if (namespace === undefined) return `${adapter.path}/${encodeURIComponent(name)}`;
   const cut = adapter.path.lastIndexOf('/');
   return `${adapter.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${adapter.path.slice(cut)}/${encodeURIComponent(name)}`;
-};
+}
 
 /** Returns the path that the status of an object is written to. */
-export const statusPathOf = (request: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string =>
-  request.adapter.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
+export function statusPathOf(
+  request: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>,
+): string {
+  return request.adapter.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
+}
 
 /** Returns the `namespace/name` of a node lease, as in caches. */
-export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace}/${name}`;
+export function leaseKey({ namespace, name }: LeaseName): string {
+  return `${namespace}/${name}`;
+}
 
 /** Returns the leases that these kinds use on a node, each once. */
-export const leaseNames = (adapters: readonly KindAdapter[], nodeName: string): readonly LeaseName[] => {
+export function leaseNames(
+  adapters: readonly KindAdapter[],
+  nodeName: string,
+): readonly LeaseName[] {
   const names: LeaseName[] = [];
   for (const adapter of adapters) {
     const name = adapter.lease(nodeName);
-    if (name !== undefined && !names.some(one => one.name === name.name && one.namespace === name.namespace)) names.push(name);
+    if (
+      name !== undefined &&
+      !names.some(one => one.name === name.name && one.namespace === name.namespace)
+    )
+      names.push(name);
   }
   return names;
-};
+}

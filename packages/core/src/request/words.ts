@@ -7,7 +7,15 @@
 export type MaintenanceStage = 'Announce' | 'Cordon' | 'Drain';
 
 /** State of a maintenance. Each served kind has its own words for it. */
-export type MaintenanceState = 'Pending' | 'Announced' | 'Cordoned' | 'Draining' | 'Detaching' | 'Drained' | 'Failed' | 'Releasing';
+export type MaintenanceState =
+  | 'Pending'
+  | 'Announced'
+  | 'Cordoned'
+  | 'Draining'
+  | 'Detaching'
+  | 'Drained'
+  | 'Failed'
+  | 'Releasing';
 
 /** Failure of a maintenance. */
 export type MaintenanceFailure = 'NodeNotFound' | 'LeaseLost' | 'DeadlineExceeded' | 'GivenBack';

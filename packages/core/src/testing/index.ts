@@ -1,6 +1,15 @@
 export { applyMerge } from './apply.ts';
 export { nodesOf } from './decided.ts';
-export { at, heldNode, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest, makeSnapshot } from './make.ts';
+export {
+  at,
+  heldNode,
+  makeBudget,
+  makeEvictionRequest,
+  makeNode,
+  makePod,
+  makeRequest,
+  makeSnapshot,
+} from './make.ts';
 export {
   isReady,
   makeChild,
@@ -11,7 +20,14 @@ export {
   makeNotice,
   makeSet,
 } from './make-machine.ts';
-export { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from './make-plan.ts';
+export {
+  makeInFlight,
+  makePlan,
+  makePlanNode,
+  makePlanSnapshot,
+  makeReadyNode,
+  makeVerdict,
+} from './make-plan.ts';
 export { launcherOf, makeVmi, makeVms } from './make-vms.ts';
 export { makeWindow } from './make-window.ts';
 export { providerForms } from './provider-ids.ts';

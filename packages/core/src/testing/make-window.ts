@@ -1,18 +1,20 @@
 import type { MaintenanceWindow } from '../window/window.ts';
 
 /** A window for tests: it is for everything, and says nothing. */
-export const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
-  key: 'nights',
-  name: 'nights',
-  uid: 'uid-nights',
-  resourceVersion: '1',
-  generation: 1,
-  timeZone: 'UTC',
-  kinds: ['Maintenance', 'MachineMaintenance'],
-  openings: [],
-  freezes: [],
-  atEnd: 'Continue',
-  missed: 'BeforeDeadline',
-  status: {},
-  ...over,
-});
+export function makeWindow(over: Partial<MaintenanceWindow> = {}): MaintenanceWindow {
+  return {
+    key: 'nights',
+    name: 'nights',
+    uid: 'uid-nights',
+    resourceVersion: '1',
+    generation: 1,
+    timeZone: 'UTC',
+    kinds: ['Maintenance', 'MachineMaintenance'],
+    openings: [],
+    freezes: [],
+    atEnd: 'Continue',
+    missed: 'BeforeDeadline',
+    status: {},
+    ...over,
+  };
+}

@@ -8,12 +8,17 @@ import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type KindAdapter, type MaintenanceRequest, noHistory } from '../request/request.ts';
 
-/** Small objects for tests: everything has a plain default, and a test says only what matters to it. */
+/**
+ * Small objects for tests: everything has a plain default, and a test says only what matters to it.
+ */
 
-export const at = (seconds: number): Temporal.Instant =>
-  Temporal.Instant.from('2026-11-21T08:00:00Z').add({ milliseconds: Math.round(seconds * 1000) });
+export function at(seconds: number): Temporal.Instant {
+  return Temporal.Instant.from('2026-11-21T08:00:00Z').add({
+    milliseconds: Math.round(seconds * 1000),
+  });
+}
 
-export const makePod = (name: string, over: Partial<Pod> = {}): Pod => {
+export function makePod(name: string, over: Partial<Pod> = {}): Pod {
   const namespace = over.namespace ?? 'shop';
   return {
     key: `${namespace}/${name}`,
@@ -36,53 +41,59 @@ export const makePod = (name: string, over: Partial<Pod> = {}): Pod => {
     graceSeconds: 30,
     ...over,
   };
-};
+}
 
-export const makeBudget = (name: string, over: Partial<Budget> = {}): Budget => ({
-  key: `shop/${name}`,
-  namespace: 'shop',
-  name,
-  uid: `uid-${name}`,
-  resourceVersion: '20',
-  selector: { matchLabels: { app: 'web' } },
-  fresh: true,
-  disruptionsAllowed: 1,
-  currentHealthy: 4,
-  desiredHealthy: 3,
-  expectedPods: 4,
-  disruptedPods: [],
-  unhealthyPodEvictionPolicy: 'IfHealthyBudget',
-  ...over,
-});
+export function makeBudget(name: string, over: Partial<Budget> = {}): Budget {
+  return {
+    key: `shop/${name}`,
+    namespace: 'shop',
+    name,
+    uid: `uid-${name}`,
+    resourceVersion: '20',
+    selector: { matchLabels: { app: 'web' } },
+    fresh: true,
+    disruptionsAllowed: 1,
+    currentHealthy: 4,
+    desiredHealthy: 3,
+    expectedPods: 4,
+    disruptedPods: [],
+    unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+    ...over,
+  };
+}
 
 /** Of the pod shop/a; no controller has looked at it. */
-export const makeEvictionRequest = (over: Partial<EvictionRequest> = {}): EvictionRequest => ({
-  key: 'shop/drydock-uid-shop-a',
-  namespace: 'shop',
-  name: 'drydock-uid-shop-a',
-  uid: 'request-uid',
-  resourceVersion: '5',
-  podUid: 'uid-shop-a',
-  nodeName: 'n1',
-  createdAt: at(0),
-  isObserved: false,
-  isOver: false,
-  ...over,
-});
+export function makeEvictionRequest(over: Partial<EvictionRequest> = {}): EvictionRequest {
+  return {
+    key: 'shop/drydock-uid-shop-a',
+    namespace: 'shop',
+    name: 'drydock-uid-shop-a',
+    uid: 'request-uid',
+    resourceVersion: '5',
+    podUid: 'uid-shop-a',
+    nodeName: 'n1',
+    createdAt: at(0),
+    isObserved: false,
+    isOver: false,
+    ...over,
+  };
+}
 
-export const makeNode = (over: Partial<Node> = {}): Node => ({
-  key: 'n1',
-  name: 'n1',
-  uid: 'node-uid',
-  resourceVersion: '5',
-  deleting: false,
-  labels: {},
-  annotations: {},
-  unschedulable: false,
-  taints: [],
-  conditions: [],
-  ...over,
-});
+export function makeNode(over: Partial<Node> = {}): Node {
+  return {
+    key: 'n1',
+    name: 'n1',
+    uid: 'node-uid',
+    resourceVersion: '5',
+    deleting: false,
+    labels: {},
+    annotations: {},
+    unschedulable: false,
+    taints: [],
+    conditions: [],
+    ...over,
+  };
+}
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
@@ -97,10 +108,16 @@ const plainAdapter: KindAdapter = {
   quorum: 'everywhere',
   marks: stage => ({
     unschedulable: stage !== 'Announce',
-    taints: stage === 'Announce' ? [] : [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
+    taints:
+      stage === 'Announce' ? [] : [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
     labels: {},
   }),
-  lease: nodeName => ({ namespace: 'leases', name: `node-${nodeName}`, holder: 'us', released: 'deleted' }),
+  lease: nodeName => ({
+    namespace: 'leases',
+    name: `node-${nodeName}`,
+    holder: 'us',
+    released: 'deleted',
+  }),
   component: 'test',
   events: {
     begun: { reason: 'Begun', message: 'begun' },
@@ -119,25 +136,30 @@ const plainAdapter: KindAdapter = {
   read: () => 'not read in tests',
 };
 
-export const makeRequest = (name: string, over: Partial<MaintenanceRequest> = {}): MaintenanceRequest => ({
-  key: `plains.test//${name}`,
-  adapter: plainAdapter,
-  name,
-  uid: `uid-${name}`,
-  resourceVersion: '30',
-  generation: 1,
-  createdAt: at(0),
-  deleting: false,
-  finalizers: ['test/hold'],
-  claim: 'ours',
-  nodeName: 'n1',
-  stage: 'Drain',
-  mayLoseQuorum: false,
-  policy: seedPolicy,
-  history: noHistory,
-  status: {},
-  ...over,
-});
+export function makeRequest(
+  name: string,
+  over: Partial<MaintenanceRequest> = {},
+): MaintenanceRequest {
+  return {
+    key: `plains.test//${name}`,
+    adapter: plainAdapter,
+    name,
+    uid: `uid-${name}`,
+    resourceVersion: '30',
+    generation: 1,
+    createdAt: at(0),
+    deleting: false,
+    finalizers: ['test/hold'],
+    claim: 'ours',
+    nodeName: 'n1',
+    stage: 'Drain',
+    mayLoseQuorum: false,
+    policy: seedPolicy,
+    history: noHistory,
+    status: {},
+    ...over,
+  };
+}
 
 export const ourLease: Lease = {
   key: 'leases/node-n1',
@@ -158,23 +180,25 @@ export const heldNode = makeNode({
     '{"unschedulable":false,"taints":{"node.kubernetes.io/unschedulable:NoSchedule":null,"test/drain:NoSchedule":null},"labels":{},"kinds":["plains.test"]}',
 });
 
-export const makeSnapshot = (over: Partial<NodeSnapshot> = {}): NodeSnapshot => ({
-  nodeName: 'n1',
-  node: heldNode,
-  requests: [makeRequest('one')],
-  pods: [],
-  podsConfirmed: true,
-  budgets: [],
-  leases: new Map([[ourLease.key, ourLease]]),
-  attachments: [],
-  volumes: new Map(),
-  daemonSets: new Set(['shop/agent']),
-  attempts: new Map(),
-  inFlight: [],
-  memo: emptyMemo,
-  adapters: [plainAdapter],
-  missingKinds: new Set(),
-  windows: [],
-  terms: { durationSeconds: 3600, renewEverySeconds: 900 },
-  ...over,
-});
+export function makeSnapshot(over: Partial<NodeSnapshot> = {}): NodeSnapshot {
+  return {
+    nodeName: 'n1',
+    node: heldNode,
+    requests: [makeRequest('one')],
+    pods: [],
+    podsConfirmed: true,
+    budgets: [],
+    leases: new Map([[ourLease.key, ourLease]]),
+    attachments: [],
+    volumes: new Map(),
+    daemonSets: new Set(['shop/agent']),
+    attempts: new Map(),
+    inFlight: [],
+    memo: emptyMemo,
+    adapters: [plainAdapter],
+    missingKinds: new Set(),
+    windows: [],
+    terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    ...over,
+  };
+}

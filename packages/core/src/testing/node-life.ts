@@ -4,11 +4,12 @@ import type { WorkPod } from '../plan/snapshot.ts';
 import { makeReadyNode } from './make-plan.ts';
 import type { PlanWorld } from './plan-world.ts';
 
-const release = ({ nodes }: PlanWorld, { holdRecord: _record, ...node }: Node): void =>
+function release({ nodes }: PlanWorld, { holdRecord: _record, ...node }: Node): void {
   void nodes.set(node.name, { ...node, unschedulable: false });
+}
 
 /** Every Maintenance holds and drains its node at once, and one that is deleted gives it back. */
-export const playDrains = (world: PlanWorld): void => {
+export function playDrains(world: PlanWorld): void {
   const { children, nodes } = world;
   for (const [name, child] of children) {
     if (child.deleting) {
@@ -26,9 +27,12 @@ export const playDrains = (world: PlanWorld): void => {
         });
     }
   }
-};
+}
 
-/** What happens to the nodes of a `PlanWorld` beside its plans: drains, boots, and what kubelets do with pods. */
+/**
+ * What happens to the nodes of a `PlanWorld` beside its plans: drains, boots, and what kubelets do
+ * with pods.
+ */
 export class NodeLife {
   readonly #world: PlanWorld;
   #boots = 0;
@@ -59,7 +63,10 @@ export class NodeLife {
 
   boot(name: string): void {
     this.#boots += 1;
-    this.#world.setNode(name, { bootId: `${name}-reboot-${this.#boots}`, conditions: [this.#ready('True')] });
+    this.#world.setNode(name, {
+      bootId: `${name}-reboot-${this.#boots}`,
+      conditions: [this.#ready('True')],
+    });
   }
 
   down(name: string): void {
@@ -71,7 +78,13 @@ export class NodeLife {
   }
 
   #ready(status: string): Node['conditions'][number] {
-    return { type: 'Ready', status, reason: '', message: '', lastTransitionTime: this.#world.now.toString() };
+    return {
+      type: 'Ready',
+      status,
+      reason: '',
+      message: '',
+      lastTransitionTime: this.#world.now.toString(),
+    };
   }
 
   podsOn(name: string): readonly WorkPod[] {
@@ -81,12 +94,14 @@ export class NodeLife {
   /** The pod on the node, which is the only one. */
   podOn(name: string): WorkPod {
     const [pod, ...others] = this.podsOn(name);
-    if (pod === undefined || others.length > 0) throw new Error(`${others.length === 0 ? 'no pod' : 'more than one pod'} on ${name}`);
+    if (pod === undefined || others.length > 0)
+      throw new Error(`${others.length === 0 ? 'no pod' : 'more than one pod'} on ${name}`);
     return pod;
   }
 
   /** Kubelets have ended what is being deleted. */
   endDeleted(): void {
-    for (const { name, deleting } of Array.from(this.#world.pods.values())) if (deleting) this.#world.pods.delete(name);
+    for (const { name, deleting } of Array.from(this.#world.pods.values()))
+      if (deleting) this.#world.pods.delete(name);
   }
 }

@@ -7,7 +7,16 @@ import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
 import { sortRecords } from '../plan/records.ts';
-import type { Approval, CelResult, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, WorkPod } from '../plan/snapshot.ts';
+import type {
+  Approval,
+  CelResult,
+  OtherPlan,
+  PlanDecision,
+  PlanNode,
+  PlanSnapshot,
+  RecordSlice,
+  WorkPod,
+} from '../plan/snapshot.ts';
 import { outagesOf } from '../plan/unavailability.ts';
 import { isUnderWayNow } from '../plan/under-way.ts';
 import { viewOf } from '../plan/view.ts';
@@ -17,21 +26,27 @@ import type { MaintenanceWindow } from '../window/window.ts';
 import type { Write } from '../write.ts';
 import { at, makeRequest } from './make.ts';
 
-/** A cluster in memory that plans work on: what they decide is stored as the API stores it, and the test plays kubelets and drains. */
+/**
+ * A cluster in memory that plans work on: what they decide is stored as the API stores it, and the
+ * test plays kubelets and drains.
+ */
 
 const longAgo = at(-9000);
 
 /** What the API keeps of a time: whole seconds. */
-const whole = (time: Temporal.Instant): Temporal.Instant =>
-  Temporal.Instant.fromEpochMilliseconds(Math.floor(time.epochMilliseconds / 1000) * 1000);
+function whole(time: Temporal.Instant): Temporal.Instant {
+  return Temporal.Instant.fromEpochMilliseconds(Math.floor(time.epochMilliseconds / 1000) * 1000);
+}
 
-const stored = (one: InFlight): InFlight => ({
-  ...one,
-  startedAt: whole(one.startedAt),
-  since: whole(one.since),
-  ...(one.soakSince && { soakSince: whole(one.soakSince) }),
-  ...(one.soakBrokenAt && { soakBrokenAt: whole(one.soakBrokenAt) }),
-});
+function stored(one: InFlight): InFlight {
+  return {
+    ...one,
+    startedAt: whole(one.startedAt),
+    since: whole(one.since),
+    ...(one.soakSince && { soakSince: whole(one.soakSince) }),
+    ...(one.soakBrokenAt && { soakBrokenAt: whole(one.soakBrokenAt) }),
+  };
+}
 
 type Expressions = {
   readonly due?: (node: Node) => CelResult;
@@ -57,7 +72,10 @@ export class PlanWorld {
   watch = 'w1';
   /** Effects until the process is killed; Infinity: it is not. */
   lives = Number.POSITIVE_INFINITY;
-  /** A pod that is deleted ends when its kubelet has ended it: the test says when. One that has ended goes at once. */
+  /**
+   * A pod that is deleted ends when its kubelet has ended it: the test says when. One that has
+   * ended goes at once.
+   */
   hasKubelets = false;
   /** Nodes on which somebody else has finished the work. */
   readonly finished = new Set<string>();
@@ -71,14 +89,22 @@ export class PlanWorld {
 
   snapshotOf(plan: Plan, others: Iterable<Plan> = this.plans.values()): PlanSnapshot {
     const run = plan.run ?? { id: plan.runId, revision: plan.revision };
-    const slicesOf = ({ uid }: Plan): readonly RecordSlice[] => [...this.slices.values()].filter(one => one.planUid === uid);
+    const slicesOf = ({ uid }: Plan): readonly RecordSlice[] =>
+      [...this.slices.values()].filter(one => one.planUid === uid);
     const nodes = this.#nodesOf(plan);
     const records = sortRecords(slicesOf(plan), run);
-    const rivals = [...this.plans.values()].flatMap(one => (one.name === plan.name ? [] : { name: one.name, slices: slicesOf(one) }));
+    const rivals = [...this.plans.values()].flatMap(one =>
+      one.name === plan.name ? [] : { name: one.name, slices: slicesOf(one) },
+    );
     return {
       plan,
       nodes,
-      outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values(), machines: [] }),
+      outages: outagesOf({
+        nodes: this.nodes.values(),
+        requests: this.children.values(),
+        plans: this.plans.values(),
+        machines: [],
+      }),
       children: this.children,
       changedChildren: this.changedChildren,
       replacements: new Map(),
@@ -87,7 +113,9 @@ export class PlanWorld {
       doneSince: doneSince(records.slices, nodes, rivals),
       gates: this.gates,
       approvals: this.approvals,
-      others: [...others].filter(other => other.name !== plan.name && isUnderWayNow(other, this.now)).map(other => this.#other(other)),
+      others: [...others]
+        .filter(other => other.name !== plan.name && isUnderWayNow(other, this.now))
+        .map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
       windows: this.windows,
       settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system' },
@@ -129,19 +157,27 @@ export class PlanWorld {
     };
   }
 
-  /** One look at a plan, with all that follows from it; undefined when the process was killed in the middle. */
+  /**
+   * One look at a plan, with all that follows from it; undefined when the process was killed in the
+   * middle.
+   */
   pass(name: string): PlanDecision | undefined {
     const plan = this.plans.get(name);
     if (plan === undefined) return undefined;
     const decision = decidePlan(this.snapshotOf(plan), this.now);
-    if (decision.own !== undefined) return this.#effect(() => this.#own(plan, decision.own as Write)) ? decision : undefined;
+    if (decision.own !== undefined)
+      return this.#effect(() => this.#own(plan, decision.own as Write)) ? decision : undefined;
     if (!this.#effect(() => this.#store(plan, decision))) return undefined;
-    for (const write of decision.writes) if (!this.#effect(() => this.#write(write))) return undefined;
+    for (const write of decision.writes)
+      if (!this.#effect(() => this.#write(write))) return undefined;
     return decision;
   }
 
   /** What the status keeps of a decision. */
-  #store(plan: Plan, { inFlight, run, passedOver, preparing, hooks, gates, gateHalt }: PlanDecision): void {
+  #store(
+    plan: Plan,
+    { inFlight, run, passedOver, preparing, hooks, gates, gateHalt }: PlanDecision,
+  ): void {
     const { gateHalt: _gateHalt, ...rest } = plan;
     this.plans.set(plan.name, rest);
     this.edit(plan.name, {
@@ -157,10 +193,14 @@ export class PlanWorld {
 
   edit(name: string, over: Partial<Plan>): void {
     const plan = this.plans.get(name);
-    if (plan !== undefined) this.plans.set(name, { ...plan, ...over, resourceVersion: String((this.#version += 1)) });
+    if (plan !== undefined)
+      this.plans.set(name, { ...plan, ...over, resourceVersion: String((this.#version += 1)) });
   }
 
-  /** Somebody has changed the drain of a Maintenance, or it is put back. What its status says is about the spec of before. */
+  /**
+   * Somebody has changed the drain of a Maintenance, or it is put back. What its status says is
+   * about the spec of before.
+   */
   editChild(name: string, isChanged: boolean): void {
     const child = this.children.get(name);
     if (child === undefined) return;
@@ -203,17 +243,25 @@ export class PlanWorld {
   #child({ method, path, body }: Write): void {
     if (method === 'DELETE' || method === 'PATCH') {
       const child = this.children.get(path.split('/').at(-1) ?? '');
-      if (child !== undefined && method === 'DELETE') this.children.set(child.name, { ...child, deleting: true });
+      if (child !== undefined && method === 'DELETE')
+        this.children.set(child.name, { ...child, deleting: true });
       else if (child !== undefined) this.#patchChild(child, body);
       return;
     }
-    const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
+    const { name, annotations } = body['metadata'] as {
+      readonly name: string;
+      readonly annotations: Readonly<Record<string, string>>;
+    };
     const { nodeName } = body['spec'] as { readonly nodeName: string };
     if (this.children.has(name)) return;
     const plan = annotations[planAnnotation];
     this.children.set(
       name,
-      makeRequest(name, { nodeName, uid: `uid-${name}-${(this.#version += 1)}`, ...(plan !== undefined && { plan }) }),
+      makeRequest(name, {
+        nodeName,
+        uid: `uid-${name}-${(this.#version += 1)}`,
+        ...(plan !== undefined && { plan }),
+      }),
     );
   }
 
@@ -227,7 +275,14 @@ export class PlanWorld {
     const { nodeName = '' } = body['spec'] as { readonly nodeName?: string };
     if (this.pods.has(name)) return;
     const uid = `uid-${name}-${(this.#version += 1)}`;
-    const common = { key: `drydock-plans/${name}`, name, namespace: 'drydock-plans', uid, resourceVersion: '1', nodeName };
+    const common = {
+      key: `drydock-plans/${name}`,
+      name,
+      namespace: 'drydock-plans',
+      uid,
+      resourceVersion: '1',
+      nodeName,
+    };
     this.pods.set(name, {
       ...common,
       plan: annotations[planAnnotation] ?? '',
@@ -243,7 +298,10 @@ export class PlanWorld {
 
   /** Either how far it goes, or its drain, which is put back. */
   #patchChild(child: MaintenanceRequest, body: JsonObject): void {
-    const { stage, drain } = body['spec'] as { readonly stage?: MaintenanceRequest['stage']; readonly drain?: unknown };
+    const { stage, drain } = body['spec'] as {
+      readonly stage?: MaintenanceRequest['stage'];
+      readonly drain?: unknown;
+    };
     if (drain !== undefined || stage === undefined) return this.editChild(child.name, false);
     this.children.set(child.name, { ...child, stage, generation: child.generation + 1 });
   }
@@ -251,8 +309,13 @@ export class PlanWorld {
   #deletePod(name: string, { preconditions }: JsonObject): void {
     const pod = this.pods.get(name);
     const { resourceVersion } = preconditions as { readonly resourceVersion?: string };
-    if (pod === undefined || (resourceVersion !== undefined && resourceVersion !== pod.resourceVersion)) return;
-    if (this.hasKubelets && pod.phase !== 'Succeeded' && pod.phase !== 'Failed') this.setPod(name, { deleting: true });
+    if (
+      pod === undefined ||
+      (resourceVersion !== undefined && resourceVersion !== pod.resourceVersion)
+    )
+      return;
+    if (this.hasKubelets && pod.phase !== 'Succeeded' && pod.phase !== 'Failed')
+      this.setPod(name, { deleting: true });
     else this.pods.delete(name);
   }
 
@@ -261,13 +324,27 @@ export class PlanWorld {
       this.slices.delete(path.split('/').at(-1) ?? '');
       return;
     }
-    const { verdicts: raw, ...spec } = body['spec'] as { readonly verdicts: JsonObject } & JsonObject;
+    const { verdicts: raw, ...spec } = body['spec'] as {
+      readonly verdicts: JsonObject;
+    } & JsonObject;
     const verdicts = Object.entries(raw).map(([node, one]) => read(node, one as JsonObject));
     if (method === 'POST') {
       const { name } = body['metadata'] as { readonly name: string };
       if (this.slices.has(name)) return;
-      const { planUID, runID, revision, slice } = spec as unknown as { planUID: string; runID: string; revision: string; slice: number };
-      const common = { key: name, name, uid: `uid-${name}`, resourceVersion: '1', planUid: planUID, run: runID };
+      const { planUID, runID, revision, slice } = spec as unknown as {
+        planUID: string;
+        runID: string;
+        revision: string;
+        slice: number;
+      };
+      const common = {
+        key: name,
+        name,
+        uid: `uid-${name}`,
+        resourceVersion: '1',
+        planUid: planUID,
+        run: runID,
+      };
       this.slices.set(name, { ...common, revision, slice, verdicts });
       return;
     }
@@ -279,8 +356,17 @@ export class PlanWorld {
   }
 }
 
-const read = (node: string, one: JsonObject): NodeVerdict => {
+function read(node: string, one: JsonObject): NodeVerdict {
   const { nodeUID, startTime, completionTime, ...rest } = one;
-  const [startedAt, completedAt] = [readTime(startTime) ?? at(0), readTime(completionTime) ?? at(0)];
-  return { ...(rest as unknown as NodeVerdict), node, uid: nodeUID as string, startedAt, completedAt };
-};
+  const [startedAt, completedAt] = [
+    readTime(startTime) ?? at(0),
+    readTime(completionTime) ?? at(0),
+  ];
+  return {
+    ...(rest as unknown as NodeVerdict),
+    node,
+    uid: nodeUID as string,
+    startedAt,
+    completedAt,
+  };
+}

@@ -38,49 +38,66 @@ export class Dice {
   }
 }
 
-const workOf = (dice: Dice): Work => {
-  const job = { kind: 'job', podSpec: { containers: [] }, timeoutSeconds: 60, attempts: 1 + dice.below(2) } as const;
-  return dice.pick<Work>([{ kind: 'none' }, { ...job, rebootsNode: false }, { ...job, rebootsNode: true }]) as Work;
-};
+function workOf(dice: Dice): Work {
+  const job = {
+    kind: 'job',
+    podSpec: { containers: [] },
+    timeoutSeconds: 60,
+    attempts: 1 + dice.below(2),
+  } as const;
+  return dice.pick<Work>([
+    { kind: 'none' },
+    { ...job, rebootsNode: false },
+    { ...job, rebootsNode: true },
+  ]) as Work;
+}
 
-const hookOf = (dice: Dice, name: string): Hook => ({
-  name,
-  at: dice.pick(hookPlaces) ?? 'BeforeRun',
-  podSpec: { containers: [] },
-  timeoutSeconds: 90,
-  onFailure: dice.chance(0.5) ? 'Pause' : 'Continue',
-});
+function hookOf(dice: Dice, name: string): Hook {
+  return {
+    name,
+    at: dice.pick(hookPlaces) ?? 'BeforeRun',
+    podSpec: { containers: [] },
+    timeoutSeconds: 90,
+    onFailure: dice.chance(0.5) ? 'Pause' : 'Continue',
+  };
+}
 
 /** What is asked beside the nodes themselves, and what gets them ready. */
-const asideOf = (dice: Dice): Pick<Plan, 'gates' | 'prepare' | 'hooks'> => ({
-  hooks: dice.chance(0.25) ? [hookOf(dice, 'one'), hookOf(dice, 'two')] : [],
-  gates: dice.chance(0.25)
-    ? [
-        {
-          name: 'calm',
-          kind: 'workloads',
-          namespaces: [],
-          at: ['BeforeNode', 'Soak'],
-          onFalse: dice.chance(0.3) ? 'Halt' : 'Wait',
-          forSeconds: dice.below(15),
-        },
-      ]
-    : [],
-  ...(dice.chance(0.25) && { prepare: { podSpec: { containers: [] }, timeoutSeconds: 60, refusalCode: 3 } }),
-});
+function asideOf(dice: Dice): Pick<Plan, 'gates' | 'prepare' | 'hooks'> {
+  return {
+    hooks: dice.chance(0.25) ? [hookOf(dice, 'one'), hookOf(dice, 'two')] : [],
+    gates: dice.chance(0.25)
+      ? [
+          {
+            name: 'calm',
+            kind: 'workloads',
+            namespaces: [],
+            at: ['BeforeNode', 'Soak'],
+            onFalse: dice.chance(0.3) ? 'Halt' : 'Wait',
+            forSeconds: dice.below(15),
+          },
+        ]
+      : [],
+    ...(dice.chance(0.25) && {
+      prepare: { podSpec: { containers: [] }, timeoutSeconds: 60, refusalCode: 3 },
+    }),
+  };
+}
 
-const concurrencyOf = (dice: Dice): Plan['concurrency'] => ({
-  maxInFlight: dice.pick([1, 2, 5, '50%']) ?? 1,
-  foreignCordon: dice.pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
-  perTopology: dice.chance(0.3) ? [{ key: zoneLabel, maxUnavailable: 1 }] : [],
-  ...(dice.chance(0.7) && { maxUnavailable: dice.pick([1, 2, 3, '25%']) ?? 1 }),
-  ...(dice.chance(0.3) && { maxUnavailableAbsolute: 1 + dice.below(3) }),
-  ...(dice.chance(0.4) && { startsPerWindow: 1 + dice.below(4) }),
-  ...(dice.chance(0.3) && { ramp: { start: 1, factor: 2 } }),
-});
+function concurrencyOf(dice: Dice): Plan['concurrency'] {
+  return {
+    maxInFlight: dice.pick([1, 2, 5, '50%']) ?? 1,
+    foreignCordon: dice.pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
+    perTopology: dice.chance(0.3) ? [{ key: zoneLabel, maxUnavailable: 1 }] : [],
+    ...(dice.chance(0.7) && { maxUnavailable: dice.pick([1, 2, 3, '25%']) ?? 1 }),
+    ...(dice.chance(0.3) && { maxUnavailableAbsolute: 1 + dice.below(3) }),
+    ...(dice.chance(0.4) && { startsPerWindow: 1 + dice.below(4) }),
+    ...(dice.chance(0.3) && { ramp: { start: 1, factor: 2 } }),
+  };
+}
 
 /** A plan that has not begun. */
-export const randomPlan = (dice: Dice, name: string): Plan => {
+export function randomPlan(dice: Dice, name: string): Plan {
   const work = workOf(dice);
   const reboots = work.kind === 'job' && work.rebootsNode;
   const { run: _run, ...plan } = makePlan({
@@ -98,12 +115,17 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     controlPlane: dice.pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
     first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
     ...(dice.chance(0.4) && { starvedAfterSeconds: 1 + dice.below(60) }),
-    stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: dice.chance(0.4) }] : [],
+    stages: dice.chance(0.5)
+      ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: dice.chance(0.4) }]
+      : [],
     needsApproval: dice.chance(0.15),
     ...(dice.chance(0.5) && { approvalExpiresAfter: 5 + dice.below(100) }),
     concurrency: concurrencyOf(dice),
     ...(dice.chance(0.3) && {
-      pace: { deadline: at(dice.below(400)), mode: dice.pick(['AsSoonAsPossible', 'Spread'] as const) ?? 'Spread' },
+      pace: {
+        deadline: at(dice.below(400)),
+        mode: dice.pick(['AsSoonAsPossible', 'Spread'] as const) ?? 'Spread',
+      },
     }),
     ...asideOf(dice),
     expectedSeconds: 5 + dice.below(40),
@@ -112,17 +134,23 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     finalizers: [],
   });
   return plan;
-};
+}
 
 /** Openings every five minutes, one by one: a rule costs more to ask, and has tests of its own. */
-const openingsOf = (dice: Dice): MaintenanceWindow['openings'] => {
+function openingsOf(dice: Dice): MaintenanceWindow['openings'] {
   const [first, seconds] = [dice.below(100) - 100, dice.pick([60, 150, 300]) ?? 60];
-  return Array.from({ length: 5 }, (_, index) => ({ from: at(first + index * 300), to: at(first + index * 300 + seconds) }));
-};
+  return Array.from({ length: 5 }, (_, index) => ({
+    from: at(first + index * 300),
+    to: at(first + index * 300 + seconds),
+  }));
+}
 
-/** None in most stories; else windows that open every five minutes, for all nodes or those of a zone. */
-export const randomWindows = (dice: Dice): readonly MaintenanceWindow[] =>
-  dice.chance(0.6)
+/**
+ * None in most stories; else windows that open every five minutes, for all nodes or those of a
+ * zone.
+ */
+export function randomWindows(dice: Dice): readonly MaintenanceWindow[] {
+  return dice.chance(0.6)
     ? []
     : Array.from({ length: 1 + dice.below(2) }, (_, index) =>
         makeWindow({
@@ -130,12 +158,19 @@ export const randomWindows = (dice: Dice): readonly MaintenanceWindow[] =>
           name: `w${index}`,
           kinds: ['MaintenancePlan'],
           openings: openingsOf(dice),
-          ...(dice.chance(0.3) && { nodeSelector: { matchLabels: { [zoneLabel]: `z${dice.below(3)}` } } }),
+          ...(dice.chance(0.3) && {
+            nodeSelector: { matchLabels: { [zoneLabel]: `z${dice.below(3)}` } },
+          }),
         }),
       );
+}
 
 /** What somebody agrees to of the run that is under way. */
-export const randomApproval = (dice: Dice, { name, run, specHash }: Plan, now: Temporal.Instant): Approval => {
+export function randomApproval(
+  dice: Dice,
+  { name, run, specHash }: Plan,
+  now: Temporal.Instant,
+): Approval {
   const given = dice.pick<Pick<Approval, 'stage' | 'promote'>>([
     {},
     { stage: 'canary' },
@@ -154,4 +189,4 @@ export const randomApproval = (dice: Dice, { name, run, specHash }: Plan, now: T
     specHash,
     ...given,
   };
-};
+}

@@ -11,12 +11,21 @@ const small = makeVmi('small', { memory: 2 * GiB });
 const big = makeVmi('big', { memory: 8 * GiB });
 const samples = [{ bytes: 2 * GiB, waitedSeconds: 2, copiedSeconds: 4 }];
 
-const endOf = (parallelPerNode: number, seconds = 0, migrations = [] as ReturnType<typeof makeMigration>[]): number | undefined => {
-  const known = makeVms({ vmis: [small, big], samples, migrations, settings: makeSettings({ parallelPerNode }) });
+function endOf(
+  parallelPerNode: number,
+  seconds = 0,
+  migrations = [] as ReturnType<typeof makeMigration>[],
+): number | undefined {
+  const known = makeVms({
+    vmis: [small, big],
+    samples,
+    migrations,
+    settings: makeSettings({ parallelPerNode }),
+  });
   const vmPods = vmPodsOf('n1', [launcherOf(small), launcherOf(big)], known);
   const end = lastMoveAt(vmPods.values(), known, at(seconds));
   return end && (end.epochMilliseconds - at(0).epochMilliseconds) / 1000;
-};
+}
 
 test('the end follows from the sizes, from what migrations took, and from how many go at a time', () => {
   assert.equal(endOf(1), 2 + 4 + 2 + 16);
@@ -30,11 +39,17 @@ test('what is on its way has less before it', () => {
 
 test('nothing is told before a migration has been seen', () => {
   const known = makeVms({ vmis: [small] });
-  assert.equal(lastMoveAt(vmPodsOf('n1', [launcherOf(small)], known).values(), known, at(0)), undefined);
+  assert.equal(
+    lastMoveAt(vmPodsOf('n1', [launcherOf(small)], known).values(), known, at(0)),
+    undefined,
+  );
 });
 
 test('only VMs that run here and migrate are waited for', () => {
-  const [comes, stops] = [makeVmi('comes', { nodeName: 'n2', memory: 99 * GiB }), makeVmi('stops', { strategy: 'None', memory: 99 * GiB })];
+  const [comes, stops] = [
+    makeVmi('comes', { nodeName: 'n2', memory: 99 * GiB }),
+    makeVmi('stops', { strategy: 'None', memory: 99 * GiB }),
+  ];
   const { memory: _unknown, ...bare } = makeVmi('bare');
   const last = (...vmis: ReturnType<typeof makeVmi>[]): number | undefined => {
     const known = makeVms({ vmis, samples, migrations: [makeMigration(comes, 'Running')] });
@@ -46,21 +61,45 @@ test('only VMs that run here and migrate are waited for', () => {
 });
 
 test('of what migrations waited the one in the middle counts, and samples without bytes tell nothing', () => {
-  const known = makeVms({ vmis: [small], samples: [30, 2, 4].map(waitedSeconds => ({ bytes: 2 * GiB, waitedSeconds, copiedSeconds: 4 })) });
+  const known = makeVms({
+    vmis: [small],
+    samples: [30, 2, 4].map(waitedSeconds => ({ bytes: 2 * GiB, waitedSeconds, copiedSeconds: 4 })),
+  });
   const vmPods = vmPodsOf('n1', [launcherOf(small)], known);
-  assert.equal(lastMoveAt(vmPods.values(), known, at(0))?.epochMilliseconds, at(4 + 4).epochMilliseconds);
-  assert.equal(lastMoveAt(vmPods.values(), { ...known, samples: [{ bytes: 0, waitedSeconds: 1, copiedSeconds: 4 }] }, at(0)), undefined);
+  assert.equal(
+    lastMoveAt(vmPods.values(), known, at(0))?.epochMilliseconds,
+    at(4 + 4).epochMilliseconds,
+  );
+  assert.equal(
+    lastMoveAt(
+      vmPods.values(),
+      { ...known, samples: [{ bytes: 0, waitedSeconds: 1, copiedSeconds: 4 }] },
+      at(0),
+    ),
+    undefined,
+  );
 });
 
 test('a migration is a sample only when it has succeeded, when both its times and the memory of its VM are known', () => {
   const { memory: _unknown, ...bare } = small;
-  const whole = makeMigration(small, 'Succeeded', { createdAt: at(0), runningAt: at(2), endedAt: at(6) });
+  const whole = makeMigration(small, 'Succeeded', {
+    createdAt: at(0),
+    runningAt: at(2),
+    endedAt: at(6),
+  });
   const { runningAt: _running, ...unbegun } = whole;
   const { endedAt: _ended, ...unended } = whole;
   const seen = (vmi: typeof small, migration: typeof whole) =>
-    migrationLoadOf({ settings: makeSettings(), vmis: [vmi], migrations: [migration] }).samples.length;
+    migrationLoadOf({ settings: makeSettings(), vmis: [vmi], migrations: [migration] }).samples
+      .length;
   assert.deepEqual(
-    [seen(small, whole), seen(bare, whole), seen(small, unbegun), seen(small, unended), seen(small, { ...whole, phase: 'Failed' })],
+    [
+      seen(small, whole),
+      seen(bare, whole),
+      seen(small, unbegun),
+      seen(small, unended),
+      seen(small, { ...whole, phase: 'Failed' }),
+    ],
     [1, 0, 0, 0, 0],
   );
 });
@@ -69,7 +108,11 @@ test('migrations of others are those under way that no drain has asked for', () 
   const vmi = makeVmi('a', { nodeName: 'n2' });
   const { evacuates: _none, ...byHand } = makeMigration(vmi, 'Running');
   const others = (migration: typeof byHand, over: Partial<typeof vmi> = {}) =>
-    migrationLoadOf({ settings: makeSettings(), vmis: [{ ...vmi, ...over }], migrations: [migration] }).others;
+    migrationLoadOf({
+      settings: makeSettings(),
+      vmis: [{ ...vmi, ...over }],
+      migrations: [migration],
+    }).others;
   assert.equal(others(byHand), 1);
   assert.equal(others({ ...byHand, phase: 'Pending' }), 0);
   assert.equal(others({ ...byHand, phase: 'Succeeded' }), 0);
@@ -78,12 +121,26 @@ test('migrations of others are those under way that no drain has asked for', () 
 });
 
 test('of a cluster, what is under way elsewhere; samples are good migrations whose VM is known', () => {
-  const done = makeMigration(small, 'Succeeded', { createdAt: at(0), runningAt: at(2), endedAt: at(6) });
-  const [gone, elsewhere] = [makeVmi('gone', { nodeName: 'n3' }), makeVmi('else', { nodeName: 'n2', evacuatedFrom: 'n2' })];
+  const done = makeMigration(small, 'Succeeded', {
+    createdAt: at(0),
+    runningAt: at(2),
+    endedAt: at(6),
+  });
+  const [gone, elsewhere] = [
+    makeVmi('gone', { nodeName: 'n3' }),
+    makeVmi('else', { nodeName: 'n2', evacuatedFrom: 'n2' }),
+  ];
   const external = makeVmi('ext', { nodeName: 'n2', evacuatedFrom: 'n2', strategy: 'External' });
   const users = makeVmi('users', { nodeName: 'n2' });
   const { evacuates: _none, ...byHand } = makeMigration(users, 'Running');
-  const vms = { settings: makeSettings(), vmis: [small, gone, elsewhere, external, users], migrations: [done, byHand] };
-  const known = nodeVmsFor({ ...vms, vmis: [small, gone], migrations: [done] }, migrationLoadOf(vms));
+  const vms = {
+    settings: makeSettings(),
+    vmis: [small, gone, elsewhere, external, users],
+    migrations: [done, byHand],
+  };
+  const known = nodeVmsFor(
+    { ...vms, vmis: [small, gone], migrations: [done] },
+    migrationLoadOf(vms),
+  );
   assert.deepEqual([known.askedElsewhere, known.othersUnderWay, known.samples], [1, 1, samples]);
 });

@@ -6,34 +6,39 @@ import { hasBegun, type NodeVms } from './vm-pod.ts';
 const subresources = '/apis/subresources.kubevirt.io/v1';
 const objects = '/apis/kubevirt.io/v1';
 
-const place = ({ namespace, name }: Pick<Vmi, 'namespace' | 'name'>, plural: string): string =>
-  `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
+function place({ namespace, name }: Pick<Vmi, 'namespace' | 'name'>, plural: string): string {
+  return `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
+}
 
 /**
  * Removes the mark from the VM: no migration is begun for it any more. One that runs goes on
  * (kubevirt 1.7, evacuate/cancel).
  */
-const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
-  description: `cancel the evacuation of VM ${vmi.key}`,
-  method: 'PUT',
-  path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
-  body: { evacuationNodeName: nodeName },
-  // Its response is empty; to a request for JSON it responds 406 and does nothing (observed on
-  // 1.7).
-  accept: '*/*',
-  cache: 'vms',
-  events: [],
-});
+function cancelMark(vmi: Vmi, nodeName: string): Write {
+  return {
+    description: `cancel the evacuation of VM ${vmi.key}`,
+    method: 'PUT',
+    path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
+    body: { evacuationNodeName: nodeName },
+    // Its response is empty; to a request for JSON it responds 406 and does nothing (observed on
+    // 1.7).
+    accept: '*/*',
+    cache: 'vms',
+    events: [],
+  };
+}
 
 /** Ends a migration whose VM has not begun to move. */
-const deleteMigration = (migration: VmMigration): Write => ({
-  description: `cancel the migration ${migration.key}, which has not begun`,
-  method: 'DELETE',
-  path: `${objects}${place(migration, 'virtualmachineinstancemigrations')}`,
-  body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: migration.uid } },
-  cache: 'vms',
-  events: [],
-});
+function deleteMigration(migration: VmMigration): Write {
+  return {
+    description: `cancel the migration ${migration.key}, which has not begun`,
+    method: 'DELETE',
+    path: `${objects}${place(migration, 'virtualmachineinstancemigrations')}`,
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: migration.uid } },
+    cache: 'vms',
+    events: [],
+  };
+}
 
 /** The cancelled part of the evacuation of a node, and the part that goes on. */
 export type EvictionCancellation = {
@@ -54,12 +59,12 @@ const seenWithin = 5;
  * for them, because otherwise new ones would be created at once. Each is cancelled once; an
  * evacuation that is not cancelled goes on, and is named.
  */
-export const cancelEvictions = (
+export function cancelEvictions(
   nodeName: string,
   { vmis, migrations }: Pick<NodeVms, 'vmis' | 'migrations'>,
   before: ReadonlyMap<string, Temporal.Instant>,
   now: Temporal.Instant,
-): EvictionCancellation => {
+): EvictionCancellation {
   const isFresh = (uid: string): boolean => {
     const at = before.get(uid);
     return at === undefined || secondsBetween(at, now) < seenWithin;
@@ -68,13 +73,18 @@ export const cancelEvictions = (
   const running = new Set(current.filter(hasBegun).map(({ vmi }) => vmi));
   const marked = vmis.filter(vmi => vmi.evacuatedFrom === nodeName && !running.has(vmi.key));
   const isMarked = new Set(marked.map(({ key }) => key));
-  const idle = current.filter(one => !running.has(one.vmi) && !isMarked.has(one.vmi) && !one.deleting);
+  const idle = current.filter(
+    one => !running.has(one.vmi) && !isMarked.has(one.vmi) && !one.deleting,
+  );
   const marks = marked.filter(({ uid }) => !before.has(uid));
   const ends = idle.filter(({ uid }) => !before.has(uid));
   return {
     writes: [...marks.map(vmi => cancelMark(vmi, nodeName)), ...ends.map(deleteMigration)],
-    goingOn: [...running, ...marked.filter(({ uid }) => !isFresh(uid)).map(({ key }) => key)].sort(),
+    goingOn: [
+      ...running,
+      ...marked.filter(({ uid }) => !isFresh(uid)).map(({ key }) => key),
+    ].sort(),
     asked: new Map([...before, ...[...marks, ...ends].map(({ uid }) => [uid, now] as const)]),
     waits: [...marked, ...idle].some(({ uid }) => isFresh(uid)),
   };
-};
+}

@@ -6,10 +6,17 @@ import type { Vmi, VmMigration } from './kubevirt.ts';
 import { plainVmPolicy, type VmPolicy } from './policy.ts';
 import { vmPodsOf } from './vm-pod.ts';
 
-const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly VmMigration[] = []) => {
+function outlookOf(
+  vmis: readonly Vmi[],
+  policy: Partial<VmPolicy> = {},
+  migrations: readonly VmMigration[] = [],
+) {
   const pods = vmis.map(vmi => launcherOf(vmi));
-  return evictionPreview(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
-};
+  return evictionPreview(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), {
+    ...plainVmPolicy,
+    ...policy,
+  });
+}
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');
 const cannot = makeVmi('a', { migratable: false, notMigratable: 'its disk is local' });
@@ -18,8 +25,18 @@ const ifPossible = makeVmi('a', { strategy: 'LiveMigrateIfPossible', migratable:
 
 const outlooks: readonly (readonly [Vmi, Partial<VmPolicy>, boolean, string])[] = [
   [makeVmi('a'), {}, false, 'is live-migrated'],
-  [undecided, {}, false, 'is live-migrated if possible: KubeVirt has not determined yet whether it is'],
-  [makeVmi('a', { strategy: 'External' }), {}, false, 'is moved by a controller of its own (evictionStrategy External)'],
+  [
+    undecided,
+    {},
+    false,
+    'is live-migrated if possible: KubeVirt has not determined yet whether it is',
+  ],
+  [
+    makeVmi('a', { strategy: 'External' }),
+    {},
+    false,
+    'is moved by a controller of its own (evictionStrategy External)',
+  ],
   [
     cannot,
     { notMigratable: 'Wait' },
@@ -38,15 +55,41 @@ const outlooks: readonly (readonly [Vmi, Partial<VmPolicy>, boolean, string])[] 
     true,
     'cannot be migrated (its disk is local), and is shut down 60 s after the start',
   ],
-  [cannot, { notMigratable: 'Refuse' }, true, 'cannot be migrated (its disk is local): nothing on the node is moved'],
-  [none, { notMigrated: 'Evict' }, true, 'is not meant to be migrated (evictionStrategy None), and is shut down by its eviction'],
-  [ifPossible, { notMigrated: 'Evict' }, true, 'cannot be migrated, and is shut down by its eviction'],
-  [ifPossible, { notMigrated: 'Wait' }, true, 'cannot be migrated: it is left running, and keeps the node from being drained'],
-  [none, { notMigrated: 'Refuse' }, true, 'is not meant to be migrated (evictionStrategy None): nothing on the node is moved'],
+  [
+    cannot,
+    { notMigratable: 'Refuse' },
+    true,
+    'cannot be migrated (its disk is local): nothing on the node is moved',
+  ],
+  [
+    none,
+    { notMigrated: 'Evict' },
+    true,
+    'is not meant to be migrated (evictionStrategy None), and is shut down by its eviction',
+  ],
+  [
+    ifPossible,
+    { notMigrated: 'Evict' },
+    true,
+    'cannot be migrated, and is shut down by its eviction',
+  ],
+  [
+    ifPossible,
+    { notMigrated: 'Wait' },
+    true,
+    'cannot be migrated: it is left running, and keeps the node from being drained',
+  ],
+  [
+    none,
+    { notMigrated: 'Refuse' },
+    true,
+    'is not meant to be migrated (evictionStrategy None): nothing on the node is moved',
+  ],
 ];
 
 for (const [vmi, policy, warns, text] of outlooks) {
-  test(`before a drain: it ${text}`, () => assert.deepEqual(outlookOf([vmi], policy), [{ name: 'vms/a', warns, text }]));
+  test(`before a drain: it ${text}`, () =>
+    assert.deepEqual(outlookOf([vmi], policy), [{ name: 'vms/a', warns, text }]));
 }
 
 test('VMs are told of by name, whatever order they are known in; those that come here or have left are left out', () => {

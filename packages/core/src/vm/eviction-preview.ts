@@ -14,7 +14,7 @@ export type EvictionPreview = {
   readonly text: string;
 };
 
-const cannot = ({ vmi }: VmPod, { notMigratable, shutDownAfterSeconds }: VmPolicy): string => {
+function cannot({ vmi }: VmPod, { notMigratable, shutDownAfterSeconds }: VmPolicy): string {
   const why = `cannot be migrated (${whyNotMigratable(vmi)})`;
   switch (notMigratable) {
     case 'Wait':
@@ -26,10 +26,13 @@ const cannot = ({ vmi }: VmPod, { notMigratable, shutDownAfterSeconds }: VmPolic
     default:
       return notMigratable satisfies never;
   }
-};
+}
 
-const stops = ({ vmi }: VmPod, { notMigrated }: VmPolicy): string => {
-  const why = vmi.strategy === 'LiveMigrateIfPossible' ? 'cannot be migrated' : 'is not meant to be migrated (evictionStrategy None)';
+function stops({ vmi }: VmPod, { notMigrated }: VmPolicy): string {
+  const why =
+    vmi.strategy === 'LiveMigrateIfPossible'
+      ? 'cannot be migrated'
+      : 'is not meant to be migrated (evictionStrategy None)';
   switch (notMigrated) {
     case 'Evict':
       return `${why}, and is shut down by its eviction`;
@@ -40,9 +43,9 @@ const stops = ({ vmi }: VmPod, { notMigrated }: VmPolicy): string => {
     default:
       return notMigrated satisfies never;
   }
-};
+}
 
-const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
+function textOf(vmPod: VmPod, policy: VmPolicy): string {
   switch (vmPod.evictionEffect) {
     case 'Migrates':
       return 'is live-migrated';
@@ -57,11 +60,14 @@ const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
     default:
       return vmPod.evictionEffect satisfies never;
   }
-};
+}
 
 /** Returns the effects, sorted by name; VMs that only arrive here are left out. */
-export const evictionPreview = (vmPods: Iterable<VmPod>, policy: VmPolicy): readonly EvictionPreview[] =>
-  [...vmPods]
+export function evictionPreview(
+  vmPods: Iterable<VmPod>,
+  policy: VmPolicy,
+): readonly EvictionPreview[] {
+  return [...vmPods]
     .filter(({ stay }) => stay === 'here')
     .map(vmPod => ({
       name: vmPod.vmi.key,
@@ -69,3 +75,4 @@ export const evictionPreview = (vmPods: Iterable<VmPod>, policy: VmPolicy): read
       text: textOf(vmPod, policy),
     }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));
+}

@@ -16,7 +16,13 @@ export {
   type VmMigration,
   vmisPath,
 } from './kubevirt.ts';
-export { type KubeVirtState, type MigrationLoad, migrationLoadOf, nodeVmsFor, ownersOf } from './kubevirt-state.ts';
+export {
+  type KubeVirtState,
+  type MigrationLoad,
+  migrationLoadOf,
+  nodeVmsFor,
+  ownersOf,
+} from './kubevirt-state.ts';
 export { plainVmPolicy, type VmPolicy } from './policy.ts';
 export { defaultServerPolicy, type ServerPolicy } from './server-policy.ts';
 export { nothingTracked, type VmTrackingState } from './tracking.ts';

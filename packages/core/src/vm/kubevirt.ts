@@ -125,7 +125,13 @@ type Meta = {
 type PhaseTimes = readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
 
 type RawTarget = Meta & {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[] };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly message?: string;
+    }[];
+  };
 };
 
 type RawVmi = Meta & {
@@ -180,29 +186,53 @@ type RawSettings = Meta & {
   };
 };
 
-const identity = ({ metadata }: Meta): Pick<Vmi, 'key' | 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'deleting'> => {
+function identity({
+  metadata,
+}: Meta): Pick<Vmi, 'key' | 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'deleting'> {
   const { namespace = 'default', name, uid, resourceVersion, deletionTimestamp } = metadata;
-  return { key: `${namespace}/${name}`, namespace, name, uid, resourceVersion, deleting: deletionTimestamp !== undefined };
-};
+  return {
+    key: `${namespace}/${name}`,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    deleting: deletionTimestamp !== undefined,
+  };
+}
 
-const given = <Name extends string>(name: Name, text: string | undefined): { readonly [N in Name]?: string } =>
-  text === undefined || text === '' ? {} : ({ [name]: text } as { readonly [N in Name]?: string });
+function given<Name extends string>(
+  name: Name,
+  text: string | undefined,
+): { readonly [N in Name]?: string } {
+  return text === undefined || text === ''
+    ? {}
+    : ({ [name]: text } as { readonly [N in Name]?: string });
+}
 
-const cameInto = (phase: string, times: PhaseTimes | undefined): Temporal.Instant | undefined =>
-  readTime(times?.find(one => one.phase === phase)?.phaseTransitionTimestamp);
+function cameInto(phase: string, times: PhaseTimes | undefined): Temporal.Instant | undefined {
+  return readTime(times?.find(one => one.phase === phase)?.phaseTransitionTimestamp);
+}
 
-const memoryOf = ({ spec, status }: RawVmi): number =>
-  amount(status?.memory?.guestCurrent ?? spec?.domain?.memory?.guest ?? spec?.domain?.resources?.requests?.memory);
+function memoryOf({ spec, status }: RawVmi): number {
+  return amount(
+    status?.memory?.guestCurrent ??
+      spec?.domain?.memory?.guest ??
+      spec?.domain?.resources?.requests?.memory,
+  );
+}
 
 /** Reads the needed fields of a VirtualMachineInstance. */
-export const readVmi = (raw: unknown): Vmi => {
+export function readVmi(raw: unknown): Vmi {
   const vmi = raw as RawVmi;
   const { spec, status } = vmi;
   const condition = status?.conditions?.find(({ type }) => type === 'LiveMigratable');
-  const askedAt = readTime(status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime);
+  const askedAt = readTime(
+    status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime,
+  );
   const memory = memoryOf(vmi);
   const phase = status?.phase === undefined || status.phase === '' ? 'Pending' : status.phase;
-  const since = cameInto(phase, status?.phaseTransitionTimestamps) ?? readTime(vmi.metadata.creationTimestamp);
+  const since =
+    cameInto(phase, status?.phaseTransitionTimestamps) ?? readTime(vmi.metadata.creationTimestamp);
   return {
     ...identity(vmi),
     phase,
@@ -212,20 +242,22 @@ export const readVmi = (raw: unknown): Vmi => {
     ...(askedAt && { askedAt }),
     ...given('strategy', spec?.evictionStrategy),
     ...(condition && { migratable: condition.status === 'True' }),
-    ...(condition?.status === 'False' && given('notMigratable', condition.message ?? condition.reason)),
+    ...(condition?.status === 'False' &&
+      given('notMigratable', condition.message ?? condition.reason)),
     ...(memory > 0 && { memory }),
   };
-};
+}
 
 /** Reads the needed fields of a VirtualMachineInstanceMigration. */
-export const readMigration = (raw: unknown): VmMigration => {
+export function readMigration(raw: unknown): VmMigration {
   const migration = raw as RawMigration;
   const { metadata, spec, status } = migration;
   const { migrationState: state, phaseTransitionTimestamps: times } = status ?? {};
   const phase = status?.phase === undefined || status.phase === '' ? 'Pending' : status.phase;
   const when = (name: string): Temporal.Instant | undefined => cameInto(name, times);
   const identified = identity(migration);
-  const createdAt = readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const createdAt =
+    readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
   const runningAt = readTime(state?.startTimestamp) ?? when('Running');
   const endedAt = readTime(state?.endTimestamp) ?? when('Succeeded') ?? when('Failed');
   return {
@@ -241,14 +273,16 @@ export const readMigration = (raw: unknown): VmMigration => {
     ...given('target', state?.targetNode),
     ...given('failure', state?.failureReason),
   };
-};
+}
 
 /** Reads the needed fields of a migration's target pod. */
-export const readTarget = (raw: unknown): UnplacedTarget => {
+export function readTarget(raw: unknown): UnplacedTarget {
   const target = raw as RawTarget;
   const { key, uid, resourceVersion } = identity(target);
   const { labels, creationTimestamp } = target.metadata;
-  const condition = target.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+  const condition = target.status?.conditions?.find(
+    ({ type, status }) => type === 'PodScheduled' && status === 'False',
+  );
   return {
     key,
     uid,
@@ -257,10 +291,10 @@ export const readTarget = (raw: unknown): UnplacedTarget => {
     createdAt: readTime(creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     ...given('why', condition?.message),
   };
-};
+}
 
 /** Reads the needed fields of the KubeVirt object; KubeVirt's defaults for the rest. */
-export const readSettings = (raw: unknown): KubeVirtSettings => {
+export function readSettings(raw: unknown): KubeVirtSettings {
   const object = raw as RawSettings;
   const { key, uid, resourceVersion } = identity(object);
   const { evictionStrategy, migrations } = object.spec?.configuration ?? {};
@@ -269,26 +303,40 @@ export const readSettings = (raw: unknown): KubeVirtSettings => {
     uid,
     resourceVersion,
     ...given('evictionStrategy', evictionStrategy),
-    parallelPerCluster: migrations?.parallelMigrationsPerCluster ?? defaultSettings.parallelPerCluster,
-    parallelPerNode: migrations?.parallelOutboundMigrationsPerNode ?? defaultSettings.parallelPerNode,
+    parallelPerCluster:
+      migrations?.parallelMigrationsPerCluster ?? defaultSettings.parallelPerCluster,
+    parallelPerNode:
+      migrations?.parallelOutboundMigrationsPerNode ?? defaultSettings.parallelPerNode,
     drainTaint: migrations?.nodeDrainTaintKey ?? defaultSettings.drainTaint,
   };
-};
+}
 
 /** Returns why it cannot be migrated, for people. */
-export const whyNotMigratable = ({ notMigratable }: Vmi): string => notMigratable ?? unsaid;
+export function whyNotMigratable({ notMigratable }: Vmi): string {
+  return notMigratable ?? unsaid;
+}
 
 /** Text if KubeVirt gives no reason. */
 export const unsaid = 'KubeVirt does not say why';
 
-export const isOver = ({ phase }: VmMigration): boolean => phase === 'Succeeded' || phase === 'Failed';
+export function isOver({ phase }: VmMigration): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
 
 /**
  * Reports whether its guest has not started: nothing of it runs anywhere, and KubeVirt does not
  * report yet whether it can be migrated.
  */
-export const isUnstarted = ({ phase }: Vmi): boolean =>
-  phase === 'Pending' || phase === 'Scheduling' || phase === 'Scheduled' || phase === 'WaitingForSync';
+export function isUnstarted({ phase }: Vmi): boolean {
+  return (
+    phase === 'Pending' ||
+    phase === 'Scheduling' ||
+    phase === 'Scheduled' ||
+    phase === 'WaitingForSync'
+  );
+}
 
 /** Reports whether it runs nowhere any more. */
-export const hasEnded = ({ phase }: Vmi): boolean => phase === 'Succeeded' || phase === 'Failed';
+export function hasEnded({ phase }: Vmi): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}

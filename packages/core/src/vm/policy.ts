@@ -17,4 +17,8 @@ export type VmPolicy = {
 };
 
 /** Policy with the behaviour of a plain eviction. */
-export const plainVmPolicy: VmPolicy = { notMigratable: 'Wait', notMigrated: 'Evict', shutDownAfterSeconds: 0 };
+export const plainVmPolicy: VmPolicy = {
+  notMigratable: 'Wait',
+  notMigrated: 'Evict',
+  shutDownAfterSeconds: 0,
+};

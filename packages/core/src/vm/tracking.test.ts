@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod } from '../testing/make.ts';
-import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms, unplacedOf } from '../testing/make-vms.ts';
+import {
+  launcherOf,
+  makeMigration,
+  makeSettings,
+  makeVmi,
+  makeVms,
+  unplacedOf,
+} from '../testing/make-vms.ts';
 import { unsaid, type Vmi, type VmMigration } from './kubevirt.ts';
 import { nothingTracked, trackVms } from './tracking.ts';
 import { vmPodsOf } from './vm-pod.ts';
 import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
-const standingOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], seconds = 10): VmStatus | undefined => {
+function standingOf(
+  vmi: Vmi,
+  migrations: readonly VmMigration[] = [],
+  seconds = 10,
+): VmStatus | undefined {
   const known = makeVms({
     settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }),
     vmis: [vmi],
@@ -15,20 +26,36 @@ const standingOf = (vmi: Vmi, migrations: readonly VmMigration[] = [], seconds =
     unplaced: unplacedOf(migrations, { why: '0/3 nodes are available' }),
   });
   const pods = [launcherOf(vmi), makePod('web')];
-  return trackVms('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
-};
+  return trackVms(
+    'n1',
+    pods,
+    vmPodsOf('n1', pods, known),
+    known,
+    nothingTracked,
+    at(seconds),
+  ).vms.get(vmi.uid);
+}
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');
 const marked = makeVmi('a', { evacuatedFrom: 'n1' });
 const failed = makeMigration(marked, 'Failed', { name: 'first', uid: 'first', createdAt: at(-10) });
 const external = makeVmi('a', { strategy: 'External' });
-const forHelp = (remedy: string) => ({ state: 'Cannot', remedy });
+function forHelp(remedy: string) {
+  return { state: 'Cannot', remedy };
+}
 
-const startHelp = 'see why: kubectl -n vms describe vmi a; stop the VM, or let the policy do so (drain.virtualMachines.notMigratable)';
+const startHelp =
+  'see why: kubectl -n vms describe vmi a; stop the VM, or let the policy do so (drain.virtualMachines.notMigratable)';
 
 const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number, object])[] = [
   ['nobody has asked', makeVmi('a'), [], 10, { state: 'Waiting', message: 'waits for its turn' }],
-  ['somebody else will be asked', external, [], 10, { state: 'Waiting', message: 'waits for its turn' }],
+  [
+    'somebody else will be asked',
+    external,
+    [],
+    10,
+    { state: 'Waiting', message: 'waits for its turn' },
+  ],
   [
     'its eviction shuts it down',
     makeVmi('a', { strategy: 'None' }),
@@ -48,7 +75,11 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     marked,
     [],
     10,
-    { state: 'Waiting', message: 'VM a waits for its turn: KubeVirt migrates 2 at a time from a node and 5 in the cluster' },
+    {
+      state: 'Waiting',
+      message:
+        'VM a waits for its turn: KubeVirt migrates 2 at a time from a node and 5 in the cluster',
+    },
   ],
   [
     'it cannot move',
@@ -56,8 +87,11 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     [],
     10,
     {
-      message: 'VM a must be migrated (evictionStrategy LiveMigrate) and cannot be: its disk is local',
-      ...forHelp('make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)'),
+      message:
+        'VM a must be migrated (evictionStrategy LiveMigrate) and cannot be: its disk is local',
+      ...forHelp(
+        'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
+      ),
     },
   ],
   [
@@ -72,7 +106,12 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     marked,
     [makeMigration(marked, 'Running', { target: 'n2', since: at(7) })],
     10,
-    { state: 'Migrating', message: 'VM a is being migrated to n2 (Running)', target: 'n2', since: at(7) },
+    {
+      state: 'Migrating',
+      message: 'VM a is being migrated to n2 (Running)',
+      target: 'n2',
+      since: at(7),
+    },
   ],
   [
     'it has not begun',
@@ -80,7 +119,8 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     [],
     61,
     {
-      message: 'VM a has not started on the node (Scheduled), and KubeVirt lets no such VM be evicted',
+      message:
+        'VM a has not started on the node (Scheduled), and KubeVirt lets no such VM be evicted',
       ...forHelp(startHelp),
     },
   ],
@@ -90,7 +130,8 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     [],
     301,
     {
-      message: 'KubeVirt has not determined for minutes whether VM a can be migrated, and lets no such VM be evicted',
+      message:
+        'KubeVirt has not determined for minutes whether VM a can be migrated, and lets no such VM be evicted',
       ...forHelp(startHelp),
     },
   ],
@@ -100,8 +141,11 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     [makeMigration(marked, 'Scheduled')],
     961,
     {
-      message: 'the pod that VM a is to be migrated to has not become ready for longer than KubeVirt waits (Scheduled)',
-      ...forHelp('see what keeps it: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a; check virt-controller'),
+      message:
+        'the pod that VM a is to be migrated to has not become ready for longer than KubeVirt waits (Scheduled)',
+      ...forHelp(
+        'see what keeps it: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a; check virt-controller',
+      ),
       since: at(0),
     },
   ],
@@ -111,8 +155,11 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
     [makeMigration(marked, 'Scheduling')],
     61,
     {
-      message: 'no node takes VM a: the pod that it is to be migrated to is not scheduled: 0/3 nodes are available',
-      ...forHelp('see what it lacks: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a'),
+      message:
+        'no node takes VM a: the pod that it is to be migrated to is not scheduled: 0/3 nodes are available',
+      ...forHelp(
+        'see what it lacks: kubectl -n vms describe pod -l kubevirt.io/migrationJobUID=vmim-a',
+      ),
       since: at(0),
     },
   ],
@@ -140,7 +187,12 @@ const standings: readonly (readonly [string, Vmi, readonly VmMigration[], number
 
 for (const [what, vmi, migrations, seconds, expected] of standings) {
   test(`what is told of a VM: ${what}`, () => {
-    assert.deepEqual(standingOf(vmi, migrations, seconds), { platform: 'KubeVirt', id: 'vmi-a', name: 'vms/a', ...expected });
+    assert.deepEqual(standingOf(vmi, migrations, seconds), {
+      platform: 'KubeVirt',
+      id: 'vmi-a',
+      name: 'vms/a',
+      ...expected,
+    });
   });
 }
 
@@ -150,13 +202,15 @@ test('one that has moved on, or only comes here, is not among those of the node'
   assert.equal(standingOf(elsewhere, [makeMigration(elsewhere, 'Running')]), undefined);
 });
 
-const was = (state: VmState, over: Partial<VmStatus> = {}): VmStatus => ({
-  platform: 'KubeVirt',
-  id: 'vmi-a',
-  name: 'vms/a',
-  state,
-  ...over,
-});
+function was(state: VmState, over: Partial<VmStatus> = {}): VmStatus {
+  return {
+    platform: 'KubeVirt',
+    id: 'vmi-a',
+    name: 'vms/a',
+    state,
+    ...over,
+  };
+}
 const { nodeName: _nowhere, ...unplaced } = makeVmi('a');
 const onNext = makeVmi('a', { nodeName: 'n2' });
 const migrating = was('Migrating', { target: 'n3', message: 'is being migrated' });
@@ -168,14 +222,31 @@ const departures: readonly (readonly [string, VmStatus, Vmi | undefined, VmStatu
   ['it is being deleted', migrating, { ...onNext, deleting: true }, was('Stopped')],
   ['its pod alone is gone', migrating, makeVmi('a'), migrating],
   ['it has no node yet', migrating, unplaced, migrating],
-  ['it had moved, and is gone now', was('Moved', { target: 'n2' }), undefined, was('Moved', { target: 'n2' })],
-  ['it had been shut down, and was started again elsewhere', was('Stopped'), onNext, was('Stopped')],
+  [
+    'it had moved, and is gone now',
+    was('Moved', { target: 'n2' }),
+    undefined,
+    was('Moved', { target: 'n2' }),
+  ],
+  [
+    'it had been shut down, and was started again elsewhere',
+    was('Stopped'),
+    onNext,
+    was('Stopped'),
+  ],
 ];
 
 for (const [what, before, vmi, after] of departures) {
   test(`what became of one that was here: ${what}`, () => {
     const known = makeVms({ vmis: vmi === undefined ? [] : [vmi] });
-    const tracked = trackVms('n1', [], new Map(), known, { ...nothingTracked, vms: new Map([['vmi-a', before]]) }, at(0));
+    const tracked = trackVms(
+      'n1',
+      [],
+      new Map(),
+      known,
+      { ...nothingTracked, vms: new Map([['vmi-a', before]]) },
+      at(0),
+    );
     assert.deepEqual([...tracked.vms.values()], [after]);
   });
 }

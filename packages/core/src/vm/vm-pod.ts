@@ -1,6 +1,14 @@
 import { earliest, isBefore, secondsAfter, secondsBetween } from '@drydock/apimachinery';
 import { isFinished, type Pod } from '../pod/pod.ts';
-import { hasEnded, isOver, isUnstarted, type KubeVirtSettings, type UnplacedTarget, type Vmi, type VmMigration } from './kubevirt.ts';
+import {
+  hasEnded,
+  isOver,
+  isUnstarted,
+  type KubeVirtSettings,
+  type UnplacedTarget,
+  type Vmi,
+  type VmMigration,
+} from './kubevirt.ts';
 
 /** Facts about the VMs that concern one node. */
 export type NodeVms = {
@@ -20,7 +28,11 @@ export type NodeVms = {
 };
 
 /** A successful migration. */
-export type MigrationSample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
+export type MigrationSample = {
+  readonly bytes: number;
+  readonly waitedSeconds: number;
+  readonly copiedSeconds: number;
+};
 
 /**
  * Effect of an eviction of its pod on a VM that runs on the node (kubevirt's
@@ -58,9 +70,11 @@ export type VmPod = {
  * Returns the strategy in force, as KubeVirt determines it: the VM's own, otherwise the cluster's,
  * otherwise None.
  */
-export const strategyOf = (vmi: Vmi, { evictionStrategy }: KubeVirtSettings): string => vmi.strategy ?? evictionStrategy ?? 'None';
+export function strategyOf(vmi: Vmi, { evictionStrategy }: KubeVirtSettings): string {
+  return vmi.strategy ?? evictionStrategy ?? 'None';
+}
 
-const evictionEffectOf = (vmi: Vmi, settings: KubeVirtSettings): EvictionEffect => {
+function evictionEffectOf(vmi: Vmi, settings: KubeVirtSettings): EvictionEffect {
   switch (strategyOf(vmi, settings)) {
     case 'External':
       return 'External';
@@ -71,19 +85,28 @@ const evictionEffectOf = (vmi: Vmi, settings: KubeVirtSettings): EvictionEffect 
     default:
       return 'Stops';
   }
-};
+}
 
-const byCreation = (one: VmMigration, other: VmMigration): number =>
-  Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.name < other.name ? -1 : 1);
+function byCreation(one: VmMigration, other: VmMigration): number {
+  return (
+    Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.name < other.name ? -1 : 1)
+  );
+}
 
-const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineInstance';
+function isLauncher({ owner }: Pod): boolean {
+  return owner?.kind === 'VirtualMachineInstance';
+}
 
 /**
  * Returns the VM pods by the uid of the pod. Pods that have ended are handled like any other, and
  * so are those whose VM is not known (any more): the response to their eviction determines what is
  * to be done.
  */
-export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms | undefined): ReadonlyMap<string, VmPod> => {
+export function vmPodsOf(
+  nodeName: string,
+  pods: readonly Pod[],
+  known: NodeVms | undefined,
+): ReadonlyMap<string, VmPod> {
   if (known === undefined) return new Map();
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const migrations = Map.groupBy(known.migrations, ({ vmi }) => vmi);
@@ -99,7 +122,12 @@ export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms 
       const vmPod: VmPod = {
         vmi,
         evictionEffect: evictionEffectOf(vmi, known.settings),
-        stay: vmi.nodeName === undefined || vmi.nodeName === nodeName ? 'here' : migration === undefined ? 'left' : 'comes',
+        stay:
+          vmi.nodeName === undefined || vmi.nodeName === nodeName
+            ? 'here'
+            : migration === undefined
+              ? 'left'
+              : 'comes',
         ...(migration && { migration }),
         ...(unplaced && { unplaced }),
         ...(last?.phase === 'Failed' && { failed: last }),
@@ -107,7 +135,7 @@ export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: NodeVms 
       return [[pod.uid, vmPod] as const];
     });
   return new Map(vmPods);
-};
+}
 
 /**
  * Seconds after which a target pod without a node counts as one that finds none; scheduling takes
@@ -171,66 +199,89 @@ const preparing = new Set([...placing, 'PreparingTarget', 'TargetReady']);
  * Returns the progress of a migration. Its phase does not show whether a node was found: the target
  * pod does.
  */
-const ofMigration = ({ migration, unplaced, failed }: VmPod, now: Temporal.Instant): MigrationProgress => {
-  if (migration === undefined || migration.phase === 'Pending') return failed === undefined ? 'Queued' : 'Failing';
+function ofMigration(
+  { migration, unplaced, failed }: VmPod,
+  now: Temporal.Instant,
+): MigrationProgress {
+  if (migration === undefined || migration.phase === 'Pending')
+    return failed === undefined ? 'Queued' : 'Failing';
   const { phase, since, createdAt } = migration;
-  if (phase === 'Scheduling' && unplaced !== undefined && secondsBetween(unplaced.createdAt, now) > placedWithin) return 'Lost';
-  if (preparing.has(phase) && secondsBetween(since ?? createdAt, now) > readyWithin) return 'Overdue';
+  if (
+    phase === 'Scheduling' &&
+    unplaced !== undefined &&
+    secondsBetween(unplaced.createdAt, now) > placedWithin
+  )
+    return 'Lost';
+  if (preparing.has(phase) && secondsBetween(since ?? createdAt, now) > readyWithin)
+    return 'Overdue';
   return phase === 'Scheduling' ? 'Placing' : 'Moving';
-};
+}
 
 /**
  * Returns until when KubeVirt may take to report whether a VM can be migrated; undefined if the
  * start of that time is unknown.
  */
-const decidedAt = (vmi: Vmi): Temporal.Instant | undefined =>
-  vmi.since && secondsAfter(vmi.since, isUnstarted(vmi) ? startedWithin : decidedWithin);
+function decidedAt(vmi: Vmi): Temporal.Instant | undefined {
+  return vmi.since && secondsAfter(vmi.since, isUnstarted(vmi) ? startedWithin : decidedWithin);
+}
 
-const isUnready = ({ vmi, evictionEffect }: VmPod, now: Temporal.Instant): boolean => {
+function isUnready({ vmi, evictionEffect }: VmPod, now: Temporal.Instant): boolean {
   if (evictionEffect !== 'Undecided') return false;
   const at = decidedAt(vmi);
   return at === undefined ? isUnstarted(vmi) : isBefore(at, now);
-};
+}
 
 /** Returns the present progress of the VM. */
-export const migrationProgressOf = (vmPod: VmPod, now: Temporal.Instant): MigrationProgress => {
+export function migrationProgressOf(vmPod: VmPod, now: Temporal.Instant): MigrationProgress {
   const { vmi, evictionEffect, stay, migration, failed } = vmPod;
   if (stay !== 'here') return stay === 'comes' ? 'Arriving' : 'Left';
   if (migration !== undefined) return ofMigration(vmPod, now);
   if (isUnready(vmPod, now)) return 'Unready';
   if (vmi.evacuatedFrom === undefined) return 'None';
-  if (evictionEffect === 'External') return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';
+  if (evictionEffect === 'External')
+    return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';
   return failed !== undefined ? 'Failing' : 'Queued';
-};
+}
 
 /** Returns when time alone will change the text about it. */
-export const looksDifferentAt = (vmPod: VmPod, now: Temporal.Instant): Temporal.Instant | undefined => {
+export function looksDifferentAt(
+  vmPod: VmPod,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   const { migration, unplaced, vmi, evictionEffect } = vmPod;
-  const after = (moment: Temporal.Instant | undefined, seconds: number): Temporal.Instant | undefined =>
-    moment && secondsAfter(moment, seconds + 1);
+  const after = (
+    moment: Temporal.Instant | undefined,
+    seconds: number,
+  ): Temporal.Instant | undefined => moment && secondsAfter(moment, seconds + 1);
   const moments = [
     migration?.phase === 'Scheduling' ? after(unplaced?.createdAt, placedWithin) : undefined,
-    migration !== undefined && preparing.has(migration.phase) ? after(migration.since ?? migration.createdAt, readyWithin) : undefined,
+    migration !== undefined && preparing.has(migration.phase)
+      ? after(migration.since ?? migration.createdAt, readyWithin)
+      : undefined,
     evictionEffect === 'External' ? after(vmi.askedAt, movedWithin) : undefined,
     evictionEffect === 'Undecided' ? after(decidedAt(vmi), 0) : undefined,
   ];
   return earliest(moments.filter(moment => moment !== undefined && isBefore(now, moment)));
-};
+}
 
 /**
  * Reports whether it is moving, or at least in KubeVirt's queue: another request would have no
  * effect.
  */
-export const isAsked = (vmPod: VmPod): boolean => vmPod.migration !== undefined || vmPod.vmi.evacuatedFrom !== undefined;
+export function isAsked(vmPod: VmPod): boolean {
+  return vmPod.migration !== undefined || vmPod.vmi.evacuatedFrom !== undefined;
+}
 
 /** Reports whether its target pod is ready: such a migration is not cancelled. */
-export const hasBegun = ({ phase }: VmMigration): boolean => phase !== 'Pending' && !placing.has(phase);
+export function hasBegun({ phase }: VmMigration): boolean {
+  return phase !== 'Pending' && !placing.has(phase);
+}
 
 /**
  * Reports whether nothing moves it at present: a person has to help, or the policy has to shut it
  * down.
  */
-export const isStranded = (vmPod: VmPod, now: Temporal.Instant): boolean => {
+export function isStranded(vmPod: VmPod, now: Temporal.Instant): boolean {
   const migrationProgress = migrationProgressOf(vmPod, now);
   return (
     (migrationProgress === 'None' && vmPod.evictionEffect === 'Cannot') ||
@@ -240,4 +291,4 @@ export const isStranded = (vmPod: VmPod, now: Temporal.Instant): boolean => {
     migrationProgress === 'Failing' ||
     migrationProgress === 'ExternalLate'
   );
-};
+}

@@ -36,16 +36,22 @@ export type VmStatus = {
 };
 
 /** Reports whether it does not keep its node any more. */
-export const hasGone = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
+export function hasGone({ state }: Pick<VmStatus, 'state'>): boolean {
+  return state === 'Moved' || state === 'Left' || state === 'Stopped';
+}
 
 /** Reports whether it moves, or will when it has its turn, without help. */
-export const isOnItsWay = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Waiting' || state === 'Migrating';
+export function isOnItsWay({ state }: Pick<VmStatus, 'state'>): boolean {
+  return state === 'Waiting' || state === 'Migrating';
+}
 
 /** Numbers of VMs, in total and by state. */
-export type VmCounts = Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
+export type VmCounts = Readonly<
+  Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>
+>;
 
 /** Counts the VMs; `before` are those that have left and are not in the list any more. */
-export const countVms = (vms: readonly VmStatus[], before = { moved: 0, stopped: 0 }): VmCounts => {
+export function countVms(vms: readonly VmStatus[], before = { moved: 0, stopped: 0 }): VmCounts {
   const count = (state: VmState): number => vms.filter(vm => vm.state === state).length;
   return {
     total: vms.length + before.moved + before.stopped,
@@ -56,4 +62,4 @@ export const countVms = (vms: readonly VmStatus[], before = { moved: 0, stopped:
     cannot: count('Cannot'),
     left: count('Left'),
   };
-};
+}

@@ -19,55 +19,68 @@ import {
 import { cronProblem, minGap, minus, union } from './spans.ts';
 import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
 
-const at = (text: string): Temporal.Instant => Temporal.Instant.from(text);
-const span = (from: string, to: string): Span => ({ from: at(from), to: at(to) });
+function at(text: string): Temporal.Instant {
+  return Temporal.Instant.from(text);
+}
+function span(from: string, to: string): Span {
+  return { from: at(from), to: at(to) };
+}
 const hour = 3600;
 
-const windowOf = (openings: readonly Opening[], over: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
-  key: 'w',
-  name: 'w',
-  uid: 'u',
-  resourceVersion: '1',
-  generation: 1,
-  timeZone: 'Europe/Berlin',
-  kinds: ['Maintenance', 'MachineMaintenance'],
-  openings,
-  freezes: [],
-  atEnd: 'Continue',
-  missed: 'BeforeDeadline',
-  status: {},
-  ...over,
-});
+function windowOf(
+  openings: readonly Opening[],
+  over: Partial<MaintenanceWindow> = {},
+): MaintenanceWindow {
+  return {
+    key: 'w',
+    name: 'w',
+    uid: 'u',
+    resourceVersion: '1',
+    generation: 1,
+    timeZone: 'Europe/Berlin',
+    kinds: ['Maintenance', 'MachineMaintenance'],
+    openings,
+    freezes: [],
+    atEnd: 'Continue',
+    missed: 'BeforeDeadline',
+    status: {},
+    ...over,
+  };
+}
 
 const nightly = { cron: '0 22 * * *', seconds: 8 * hour };
 
-const texts = (spans: readonly Span[]): readonly string[] => spans.map(({ from, to }) => `${from.toString()} ${to.toString()}`);
+function texts(spans: readonly Span[]): readonly string[] {
+  return spans.map(({ from, to }) => `${from.toString()} ${to.toString()}`);
+}
 
 describe('openings on the days when the clocks change', () => {
   const halfPastTwo = calendarOf([windowOf([{ cron: '30 2 * * *', seconds: 2 * hour }])]);
 
   test('a time that the day does not have begins when the clocks have gone forward', () => {
-    assert.deepEqual(texts(freeSpans(halfPastTwo, span('2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'))), [
-      '2026-03-29T01:00:00Z 2026-03-29T03:00:00Z',
-      '2026-03-30T00:30:00Z 2026-03-30T02:30:00Z',
-    ]);
+    assert.deepEqual(
+      texts(freeSpans(halfPastTwo, span('2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'))),
+      ['2026-03-29T01:00:00Z 2026-03-29T03:00:00Z', '2026-03-30T00:30:00Z 2026-03-30T02:30:00Z'],
+    );
   });
 
   test('a time that the day has twice begins once, at the first of the two', () => {
-    assert.deepEqual(texts(freeSpans(halfPastTwo, span('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'))), [
-      '2026-10-25T00:30:00Z 2026-10-25T02:30:00Z',
-      '2026-10-26T01:30:00Z 2026-10-26T03:30:00Z',
-    ]);
+    assert.deepEqual(
+      texts(freeSpans(halfPastTwo, span('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'))),
+      ['2026-10-25T00:30:00Z 2026-10-25T02:30:00Z', '2026-10-26T01:30:00Z 2026-10-26T03:30:00Z'],
+    );
   });
 
   test('a duration is real time on both days: eight hours end an hour later or earlier on the clock', () => {
     const calendar = calendarOf([windowOf([nightly])]);
-    assert.deepEqual(texts(freeSpans(calendar, span('2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z'))), [
-      '2026-03-28T21:00:00Z 2026-03-29T05:00:00Z',
-    ]);
-    assert.deepEqual(texts(freeSpans(calendar, span('2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'))), [
-      '2026-10-24T20:00:00Z 2026-10-25T04:00:00Z',
-    ]);
+    assert.deepEqual(
+      texts(freeSpans(calendar, span('2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z'))),
+      ['2026-03-28T21:00:00Z 2026-03-29T05:00:00Z'],
+    );
+    assert.deepEqual(
+      texts(freeSpans(calendar, span('2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'))),
+      ['2026-10-24T20:00:00Z 2026-10-25T04:00:00Z'],
+    );
   });
 });
 
@@ -75,18 +88,22 @@ describe('several windows', () => {
   test('any that is open will do, and a freeze of one closes all', () => {
     const week = windowOf([{ cron: '0 8 * * 1-5', seconds: 4 * hour }], { timeZone: 'UTC' });
     const once = windowOf([span('2026-06-03T11:00:00Z', '2026-06-03T14:00:00Z')]);
-    const quarterEnd = windowOf([], { freezes: [{ ...span('2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z'), reason: 'quarter end' }] });
+    const quarterEnd = windowOf([], {
+      freezes: [{ ...span('2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z'), reason: 'quarter end' }],
+    });
     const calendar = calendarOf([week, once, quarterEnd]);
-    assert.deepEqual(texts(freeSpans(calendar, span('2026-06-03T00:00:00Z', '2026-06-04T00:00:00Z'))), [
-      '2026-06-03T08:00:00Z 2026-06-03T09:00:00Z',
-      '2026-06-03T10:00:00Z 2026-06-03T14:00:00Z',
-    ]);
+    assert.deepEqual(
+      texts(freeSpans(calendar, span('2026-06-03T00:00:00Z', '2026-06-04T00:00:00Z'))),
+      ['2026-06-03T08:00:00Z 2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z 2026-06-03T14:00:00Z'],
+    );
     assert.equal(freezeAt(calendar, at('2026-06-03T09:30:00Z'))?.reason, 'quarter end');
     assert.equal(freezeAt(calendar, at('2026-06-03T10:00:00Z')), undefined);
   });
 
   test('freezes alone leave everything else open', () => {
-    const calendar = calendarOf([windowOf([], { freezes: [span('2026-12-20T00:00:00Z', '2027-01-02T00:00:00Z')] })]);
+    const calendar = calendarOf([
+      windowOf([], { freezes: [span('2026-12-20T00:00:00Z', '2027-01-02T00:00:00Z')] }),
+    ]);
     assert.equal(calendar.always, true);
     assert.deepEqual(startOf(calendar, { expectedSeconds: hour }, at('2026-12-24T00:00:00Z')), {
       kind: 'at',
@@ -100,29 +117,56 @@ describe('several windows', () => {
     const broken = windowOf([], { problem: 'cron "x" cannot be read' });
     assert.equal(openNow(calendarOf([broken]), at('2026-06-03T09:00:00Z')), undefined);
     assert.deepEqual(nextSpans(calendarOf([broken]), at('2026-06-03T09:00:00Z'), 3), []);
-    const readInPart = windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T10:00:00Z')], { problem: 'cron "x" cannot be read' });
+    const readInPart = windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T10:00:00Z')], {
+      problem: 'cron "x" cannot be read',
+    });
     assert.equal(openNow(calendarOf([readInPart]), at('2026-06-03T09:00:00Z')), undefined);
   });
 
   test('the strictest of them says what becomes of a drain at the end, and the longest how long one takes', () => {
-    const windows = (['Pause', 'GiveBack', 'Continue'] as const).map(atEnd => windowOf([], { atEnd }));
+    const windows = (['Pause', 'GiveBack', 'Continue'] as const).map(atEnd =>
+      windowOf([], { atEnd }),
+    );
     assert.deepEqual(
       [windows, windows.slice(2), []].map(some => atEndOf(calendarOf(some))),
       ['GiveBack', 'Continue', 'Continue'],
     );
-    const said = calendarOf([windowOf([], { expectedSeconds: 100 }), windowOf([], { expectedSeconds: 300 }), windowOf([])]);
+    const said = calendarOf([
+      windowOf([], { expectedSeconds: 100 }),
+      windowOf([], { expectedSeconds: 300 }),
+      windowOf([]),
+    ]);
     assert.equal(expectedIn(said, 1000, 2000), 300);
-    assert.deepEqual([expectedIn(calendarOf([windowOf([])]), 1000, 2000), expectedIn(calendarOf([]), undefined, 2000)], [1500, 2000]);
+    assert.deepEqual(
+      [
+        expectedIn(calendarOf([windowOf([])]), 1000, 2000),
+        expectedIn(calendarOf([]), undefined, 2000),
+      ],
+      [1500, 2000],
+    );
   });
 
   test('are for the nodes, kinds and events that they name', () => {
     const labels = { pool: 'gpu' };
-    const window = windowOf([nightly], { nodeSelector: { matchLabels: labels }, kinds: ['MachineMaintenance'], eventKinds: ['reboot'] });
-    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['reboot', 'stop'] }), true);
-    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['stop'] }), false);
+    const window = windowOf([nightly], {
+      nodeSelector: { matchLabels: labels },
+      kinds: ['MachineMaintenance'],
+      eventKinds: ['reboot'],
+    });
+    assert.equal(
+      appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['reboot', 'stop'] }),
+      true,
+    );
+    assert.equal(
+      appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['stop'] }),
+      false,
+    );
     assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels }), false);
     assert.equal(appliesTo(window, { kind: 'Maintenance', labels }), false);
-    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels: {}, eventKinds: ['reboot'] }), false);
+    assert.equal(
+      appliesTo(window, { kind: 'MachineMaintenance', labels: {}, eventKinds: ['reboot'] }),
+      false,
+    );
   });
 });
 
@@ -131,18 +175,30 @@ describe('what there is to see of openings', () => {
 
   test('the piece of today that is over does not come next', () => {
     const freezes = [span('2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z')];
-    const calendar = calendarOf([windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T18:00:00Z')], { freezes })]);
-    assert.deepEqual(texts(nextSpans(calendar, now, 2)), ['2026-06-03T10:00:00Z 2026-06-03T18:00:00Z']);
+    const calendar = calendarOf([
+      windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T18:00:00Z')], { freezes }),
+    ]);
+    assert.deepEqual(texts(nextSpans(calendar, now, 2)), [
+      '2026-06-03T10:00:00Z 2026-06-03T18:00:00Z',
+    ]);
   });
 
   test('a rule that comes true once a year is found, and a month is enough for the others', () => {
-    const yearly = calendarOf([windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' })]);
-    assert.deepEqual(texts(nextSpans(yearly, now, 2)), ['2027-02-01T03:00:00Z 2027-02-01T04:00:00Z']);
-    assert.deepEqual(texts(nextSpans(calendarOf([]), now, 1)), ['2026-06-03T12:00:00Z 2026-07-04T12:00:00Z']);
+    const yearly = calendarOf([
+      windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' }),
+    ]);
+    assert.deepEqual(texts(nextSpans(yearly, now, 2)), [
+      '2027-02-01T03:00:00Z 2027-02-01T04:00:00Z',
+    ]);
+    assert.deepEqual(texts(nextSpans(calendarOf([]), now, 1)), [
+      '2026-06-03T12:00:00Z 2026-07-04T12:00:00Z',
+    ]);
   });
 
   test('an opening that ends as the look begins, or begins as it ends, is not among them', () => {
-    const rule = calendarOf([windowOf([{ cron: '30 8 * * *', seconds: hour }], { timeZone: 'UTC' })]);
+    const rule = calendarOf([
+      windowOf([{ cron: '30 8 * * *', seconds: hour }], { timeZone: 'UTC' }),
+    ]);
     const once = calendarOf([windowOf([span('2026-06-03T08:30:00Z', '2026-06-03T09:30:00Z')])]);
     const looks: readonly (readonly [string, string, number])[] = [
       ['2026-06-03T07:00:00Z', '2026-06-03T08:30:00Z', 0],
@@ -152,16 +208,23 @@ describe('what there is to see of openings', () => {
       ['2026-06-03T09:30:00Z', '2026-06-03T10:00:00Z', 0],
     ];
     for (const [from, to, seen] of looks) {
-      for (const calendar of [rule, once]) assert.equal(freeSpans(calendar, span(from, to)).length, seen, `${from} ${to}`);
+      for (const calendar of [rule, once])
+        assert.equal(freeSpans(calendar, span(from, to)).length, seen, `${from} ${to}`);
     }
   });
 
   test('of a window, 512 starts are looked at in all, and eight of each opening at least', () => {
     const seen = (openings: readonly Opening[]): number =>
-      freeSpans(calendarOf([windowOf(openings)]), span('2026-06-03T00:00:00Z', '2026-07-03T00:00:00Z')).length;
+      freeSpans(
+        calendarOf([windowOf(openings)]),
+        span('2026-06-03T00:00:00Z', '2026-07-03T00:00:00Z'),
+      ).length;
     const even = { cron: '*/2 * * * *', seconds: 30 };
     const odd = { cron: '1-59/2 * * * *', seconds: 30 };
-    assert.deepEqual([seen([even]), seen([even, odd]), seen(Array.from({ length: 100 }, () => even))], [512, 512, 8]);
+    assert.deepEqual(
+      [seen([even]), seen([even, odd]), seen(Array.from({ length: 100 }, () => even))],
+      [512, 512, 8],
+    );
   });
 
   let runs = 0;
@@ -169,9 +232,17 @@ describe('what there is to see of openings', () => {
   test('is found for an hour that nobody has asked about before, a past one too', () => {
     runs += 1;
     const day = at('2020-01-01T00:00:00Z').add({ hours: 24 * runs });
-    const calendar = calendarOf([windowOf([{ cron: '*/15 * * * *', seconds: 60 }], { timeZone: 'UTC' })]);
-    const expected = [15, 30].map(minutes => ({ from: day.add({ minutes }), to: day.add({ minutes: minutes + 1 }) }));
-    assert.deepEqual(freeSpans(calendar, { from: day.add({ minutes: 1 }), to: day.add({ minutes: 45 }) }), expected);
+    const calendar = calendarOf([
+      windowOf([{ cron: '*/15 * * * *', seconds: 60 }], { timeZone: 'UTC' }),
+    ]);
+    const expected = [15, 30].map(minutes => ({
+      from: day.add({ minutes }),
+      to: day.add({ minutes: minutes + 1 }),
+    }));
+    assert.deepEqual(
+      freeSpans(calendar, { from: day.add({ minutes: 1 }), to: day.add({ minutes: 45 }) }),
+      expected,
+    );
   });
 
   test('the reason of a freeze is that of one that lasts, not of one that is over or comes', () => {
@@ -186,7 +257,9 @@ describe('what there is to see of openings', () => {
       time => freezeAt(calendar, at(`2026-06-03T${time}:00Z`))?.reason,
     );
     assert.deepEqual(reasons, ['first', undefined, undefined, 'second', undefined, 'third']);
-    assert.deepEqual(freezeAt(calendar, at('2026-06-03T03:30:00Z')), { until: at('2026-06-03T05:00:00Z') });
+    assert.deepEqual(freezeAt(calendar, at('2026-06-03T03:30:00Z')), {
+      until: at('2026-06-03T05:00:00Z'),
+    });
   });
 });
 
@@ -195,18 +268,30 @@ describe('the start', () => {
   const calendar = calendarOf([windowOf([nightly], { timeZone: 'UTC' })]);
   const begins = (...args: Parameters<typeof startOf>): string => {
     const start = startOf(...args);
-    return start.kind === 'never' ? `never, ${start.longestSeconds}` : `${start.at.toString()} ${start.because}`;
+    return start.kind === 'never'
+      ? `never, ${start.longestSeconds}`
+      : `${start.at.toString()} ${start.because}`;
   };
 
-  test('is the next opening', () => assert.equal(begins(calendar, { expectedSeconds: hour }, now), '2026-06-03T22:00:00Z window'));
+  test('is the next opening', () =>
+    assert.equal(begins(calendar, { expectedSeconds: hour }, now), '2026-06-03T22:00:00Z window'));
 
   test('is now where the window is open and long enough', () => {
-    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-03T23:00:00Z')), '2026-06-03T23:00:00Z window');
-    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:00Z')), '2026-06-04T05:00:00Z window');
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour }, at('2026-06-03T23:00:00Z')),
+      '2026-06-03T23:00:00Z window',
+    );
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:00Z')),
+      '2026-06-04T05:00:00Z window',
+    );
   });
 
   test('waits for the next opening when too little is left of this one', () => {
-    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:01Z')), '2026-06-04T22:00:00Z window');
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:01Z')),
+      '2026-06-04T22:00:00Z window',
+    );
   });
 
   test('never comes when no opening is long enough', () => {
@@ -216,32 +301,53 @@ describe('the start', () => {
   test('comes before the deadline when the opening would be too late', () => {
     const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
     assert.equal(begins(calendar, constraints, now), '2026-06-03T19:00:00Z deadline');
-    assert.equal(begins(calendar, constraints, at('2026-06-03T19:30:00Z')), '2026-06-03T19:30:00Z deadline');
+    assert.equal(
+      begins(calendar, constraints, at('2026-06-03T19:30:00Z')),
+      '2026-06-03T19:30:00Z deadline',
+    );
   });
 
   test('comes in the opening when that ends in time', () => {
-    assert.equal(begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T23:00:00Z') }, now), '2026-06-03T22:00:00Z window');
-    assert.equal(begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T22:59:59Z') }, now), '2026-06-03T21:59:59Z deadline');
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T23:00:00Z') }, now),
+      '2026-06-03T22:00:00Z window',
+    );
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T22:59:59Z') }, now),
+      '2026-06-03T21:59:59Z deadline',
+    );
   });
 
   test('is not before what was asked for', () => {
-    assert.equal(begins(calendar, { expectedSeconds: hour, notBefore: at('2026-06-05T00:00:00Z') }, now), '2026-06-05T00:00:00Z window');
+    assert.equal(
+      begins(calendar, { expectedSeconds: hour, notBefore: at('2026-06-05T00:00:00Z') }, now),
+      '2026-06-05T00:00:00Z window',
+    );
   });
 
   test('waits for the opening in spite of the deadline where the window says so', () => {
     const patient = calendarOf([windowOf([nightly], { timeZone: 'UTC', missed: 'Wait' })]);
-    assert.equal(begins(patient, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now), '2026-06-03T22:00:00Z window');
+    assert.equal(
+      begins(patient, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now),
+      '2026-06-03T22:00:00Z window',
+    );
   });
 
   test('comes before a freeze that the deadline falls into', () => {
     const freezes = [span('2026-06-03T16:00:00Z', '2026-06-03T21:00:00Z')];
     const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]);
-    assert.equal(begins(frozen, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now), '2026-06-03T15:59:59Z deadline');
+    assert.equal(
+      begins(frozen, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now),
+      '2026-06-03T15:59:59Z deadline',
+    );
   });
 
   test('is not moved by a freeze that is over by then, or comes after it', () => {
     const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
-    for (const freeze of [span('2026-06-03T13:00:00Z', '2026-06-03T14:00:00Z'), span('2026-06-03T19:30:00Z', '2026-06-03T21:00:00Z')]) {
+    for (const freeze of [
+      span('2026-06-03T13:00:00Z', '2026-06-03T14:00:00Z'),
+      span('2026-06-03T19:30:00Z', '2026-06-03T21:00:00Z'),
+    ]) {
       const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes: [freeze] })]);
       assert.equal(begins(frozen, constraints, now), '2026-06-03T19:00:00Z deadline');
     }
@@ -250,20 +356,29 @@ describe('the start', () => {
   test('in the last opening before a deadline needs one that is just long enough', () => {
     const once = calendarOf([windowOf([span('2026-06-03T14:00:00Z', '2026-06-03T15:00:00Z')])]);
     const deadline = at('2026-06-03T20:00:00Z');
-    assert.partialDeepStrictEqual(lastStartOf(once, { expectedSeconds: hour, deadline }, now), { at: at('2026-06-03T14:00:00Z') });
+    assert.partialDeepStrictEqual(lastStartOf(once, { expectedSeconds: hour, deadline }, now), {
+      at: at('2026-06-03T14:00:00Z'),
+    });
     assert.equal(lastStartOf(once, { expectedSeconds: hour + 1, deadline }, now), undefined);
   });
 
   test('does not break a freeze that began already, except where the window says so', () => {
     const freezes = [span('2026-06-03T11:00:00Z', '2026-06-03T21:00:00Z')];
     const constraints = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
-    assert.equal(begins(calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]), constraints, now), '2026-06-03T22:00:00Z window');
-    const bold = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes, missed: 'EvenInFreeze' })]);
+    assert.equal(
+      begins(calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]), constraints, now),
+      '2026-06-03T22:00:00Z window',
+    );
+    const bold = calendarOf([
+      windowOf([nightly], { timeZone: 'UTC', freezes, missed: 'EvenInFreeze' }),
+    ]);
     assert.equal(begins(bold, constraints, now), '2026-06-03T19:00:00Z deadline');
   });
 
   test('comes once a year where the rule says so', () => {
-    const yearly = calendarOf([windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' })]);
+    const yearly = calendarOf([
+      windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' }),
+    ]);
     assert.equal(begins(yearly, { expectedSeconds: 60 }, now), '2027-02-01T03:00:00Z window');
   });
 });
@@ -271,7 +386,10 @@ describe('the start', () => {
 describe('cron', () => {
   test('says what is wrong with an expression or a zone', () => {
     assert.equal(cronProblem('0 22 * * 1-5', 'UTC'), undefined);
-    assert.match(cronProblem('x', 'UTC') ?? '', /^cron "x" cannot be read: (?!CronPattern|\w*Error)/);
+    assert.match(
+      cronProblem('x', 'UTC') ?? '',
+      /^cron "x" cannot be read: (?!CronPattern|\w*Error)/,
+    );
     assert.match(cronProblem('0 0 0 * * *', 'UTC') ?? '', /cannot be read/, 'seconds are not read');
     assert.match(cronProblem('0 0 31 2 *', 'UTC') ?? '', /never comes true/);
     assert.match(cronProblem('0 1 * * *', 'Mars/Olympus') ?? '', /Mars\/Olympus/);
@@ -303,8 +421,12 @@ describe('cron', () => {
 
 describe('laws', () => {
   const base = at('2026-01-01T00:00:00Z').epochMilliseconds;
-  const moment = fc.integer({ min: 0, max: 1000 }).map(n => Temporal.Instant.fromEpochMilliseconds(base + n * 60_000));
-  const anySpan = fc.tuple(moment, fc.integer({ min: 0, max: 200 })).map(([from, minutes]) => ({ from, to: from.add({ minutes }) }));
+  const moment = fc
+    .integer({ min: 0, max: 1000 })
+    .map(n => Temporal.Instant.fromEpochMilliseconds(base + n * 60_000));
+  const anySpan = fc
+    .tuple(moment, fc.integer({ min: 0, max: 200 }))
+    .map(([from, minutes]) => ({ from, to: from.add({ minutes }) }));
   const spans = fc.array(anySpan, { maxLength: 8 });
   const covers = (all: readonly Span[], when: Temporal.Instant): boolean =>
     all.some(({ from, to }) => !isBefore(when, from) && isBefore(when, to));
@@ -314,7 +436,8 @@ describe('laws', () => {
       fc.property(spans, moment, (all, when) => {
         const merged = union(all);
         assert.equal(covers(merged, when), covers(all, when));
-        for (const [index, { from }] of merged.entries()) if (index > 0) assert.ok(isBefore(merged[index - 1]!.to, from));
+        for (const [index, { from }] of merged.entries())
+          if (index > 0) assert.ok(isBefore(merged[index - 1]!.to, from));
         assert.ok(merged.every(({ from, to }) => isBefore(from, to)));
       }),
     );
@@ -337,13 +460,20 @@ describe('laws', () => {
     );
     fc.assert(
       fc.property(spans, spans, constraints, moment, (openings, freezes, constraints, now) => {
-        const calendar = calendarOf([windowOf([span('2025-01-01T00:00:00Z', '2025-01-01T01:00:00Z'), ...openings], { freezes })]);
+        const calendar = calendarOf([
+          windowOf([span('2025-01-01T00:00:00Z', '2025-01-01T01:00:00Z'), ...openings], {
+            freezes,
+          }),
+        ]);
         const start = startOf(calendar, constraints, now);
         if (start.kind === 'never') return;
         assert.equal(freezeAt(calendar, start.at), undefined);
         assert.ok(!isBefore(start.at, now));
         if (start.because !== 'window') return assert.ok(constraints.deadline !== undefined);
-        assert.ok(start.until !== undefined && secondsBetween(start.at, start.until) >= constraints.expectedSeconds);
+        assert.ok(
+          start.until !== undefined &&
+            secondsBetween(start.at, start.until) >= constraints.expectedSeconds,
+        );
         assert.ok(covers(openings, start.at));
       }),
     );
@@ -352,7 +482,12 @@ describe('laws', () => {
 
 describe('open time', () => {
   const nights = calendarOf([windowOf([nightly], { timeZone: 'UTC' })]);
-  const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes: [span('2026-11-21T23:00:00Z', '2026-11-22T01:00:00Z')] })]);
+  const frozen = calendarOf([
+    windowOf([nightly], {
+      timeZone: 'UTC',
+      freezes: [span('2026-11-21T23:00:00Z', '2026-11-22T01:00:00Z')],
+    }),
+  ]);
 
   test('is what is open of a stretch of time, without what is frozen', () => {
     const day = span('2026-11-21T05:00:00Z', '2026-11-22T00:00:00Z');
@@ -379,11 +514,15 @@ describe('open time', () => {
 
   test('law: between a moment and the one after so many seconds of open time there are so many', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 20 * 8 * hour }), fc.integer({ min: 0, max: 86_400 }), (seconds, later) => {
-        const from = at('2026-11-21T00:00:00Z').add({ seconds: later });
-        const to = afterOpenSeconds(frozen, from, seconds);
-        assert.equal(to && openSeconds(frozen, { from, to }), seconds);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 20 * 8 * hour }),
+        fc.integer({ min: 0, max: 86_400 }),
+        (seconds, later) => {
+          const from = at('2026-11-21T00:00:00Z').add({ seconds: later });
+          const to = afterOpenSeconds(frozen, from, seconds);
+          assert.equal(to && openSeconds(frozen, { from, to }), seconds);
+        },
+      ),
     );
   });
 
@@ -402,7 +541,11 @@ describe('open time', () => {
     ]);
     assert.deepEqual(now('2026-11-22T00:00:00Z'), ['2026-11-21T22:00:00Z 2026-11-22T06:00:00Z']);
     assert.deepEqual(
-      [now('2026-11-21T22:00:00Z').length, now('2026-11-21T21:59:59Z').length, now('2026-11-22T06:00:00Z').length],
+      [
+        now('2026-11-21T22:00:00Z').length,
+        now('2026-11-21T21:59:59Z').length,
+        now('2026-11-22T06:00:00Z').length,
+      ],
       [1, 0, 0],
     );
   });

@@ -18,35 +18,49 @@ export type Calendar = {
 };
 
 /** Combines windows: any window that is open suffices; every freeze counts. */
-export const calendarOf = (windows: readonly MaintenanceWindow[]): Calendar => ({
-  names: windows.map(({ name }) => name).toSorted(),
-  always: windows.every(({ openings, problem }) => openings.length === 0 && problem === undefined),
-  windows,
-});
+export function calendarOf(windows: readonly MaintenanceWindow[]): Calendar {
+  return {
+    names: windows.map(({ name }) => name).toSorted(),
+    always: windows.every(
+      ({ openings, problem }) => openings.length === 0 && problem === undefined,
+    ),
+    windows,
+  };
+}
 
 /** Returns the strictest value: a prohibition by one window applies. */
-const strictest = <T>(words: readonly T[], said: readonly T[]): T | undefined => words.find(word => said.includes(word));
+function strictest<T>(words: readonly T[], said: readonly T[]): T | undefined {
+  return words.find(word => said.includes(word));
+}
 
 /** Returns the effect on a running drain when the last of them closes. */
-export const atEndOf = ({ windows }: Calendar): AtEnd =>
-  strictest(
-    ['GiveBack', 'Pause', 'Continue'],
-    windows.map(({ atEnd }) => atEnd),
-  ) ?? 'Continue';
+export function atEndOf({ windows }: Calendar): AtEnd {
+  return (
+    strictest(
+      ['GiveBack', 'Pause', 'Continue'],
+      windows.map(({ atEnd }) => atEnd),
+    ) ?? 'Continue'
+  );
+}
 
-const missedOf = ({ windows }: Calendar): Missed =>
-  strictest(
-    ['Wait', 'BeforeDeadline', 'EvenInFreeze'],
-    windows.map(({ missed }) => missed),
-  ) ?? 'BeforeDeadline';
+function missedOf({ windows }: Calendar): Missed {
+  return (
+    strictest(
+      ['Wait', 'BeforeDeadline', 'EvenInFreeze'],
+      windows.map(({ missed }) => missed),
+    ) ?? 'BeforeDeadline'
+  );
+}
 
 /** Returns the expected seconds of a maintenance according to the windows; the longest. */
-const saidOf = ({ windows }: Calendar): number | undefined => {
+function saidOf({ windows }: Calendar): number | undefined {
   const said = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
   return said.length === 0 ? undefined : Math.max(...said);
-};
+}
 
-const freezesOf = ({ windows }: Calendar): readonly Span[] => union(windows.flatMap(({ freezes }) => freezes));
+function freezesOf({ windows }: Calendar): readonly Span[] {
+  return union(windows.flatMap(({ freezes }) => freezes));
+}
 
 /** Factor on observed durations. */
 const caution = 1.5;
@@ -55,8 +69,9 @@ const caution = 1.5;
  * Returns the expected seconds of a maintenance: according to the windows, otherwise from the
  * longest observed one, otherwise a guess.
  */
-export const expectedIn = (calendar: Calendar, seen: number | undefined, guess: number): number =>
-  saidOf(calendar) ?? (seen === undefined ? guess : Math.ceil(seen * caution));
+export function expectedIn(calendar: Calendar, seen: number | undefined, guess: number): number {
+  return saidOf(calendar) ?? (seen === undefined ? guess : Math.ceil(seen * caution));
+}
 
 /**
  * Number of starts that are evaluated of all openings of one window, and at least of each of them.
@@ -68,18 +83,20 @@ const startsOfOpening = 8;
  * Returns when the openings of a window are open within `range`. The cost is bounded for any number
  * of openings, however often they begin.
  */
-const openSpans = ({ openings, timeZone }: MaintenanceWindow, range: Span): readonly Span[] => {
+function openSpans({ openings, timeZone }: MaintenanceWindow, range: Span): readonly Span[] {
   const most = Math.max(startsOfOpening, Math.floor(startsOfWindow / Math.max(1, openings.length)));
   return openings.flatMap(opening => spansOf(opening, timeZone, range, most));
-};
+}
 
 /** Returns when something may begin, within `range`: openings without freezes. */
-export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {
+export function freeSpans(calendar: Calendar, range: Span): readonly Span[] {
   const spans = calendar.always
     ? [range]
-    : calendar.windows.filter(({ problem }) => problem === undefined).flatMap(window => openSpans(window, range));
+    : calendar.windows
+        .filter(({ problem }) => problem === undefined)
+        .flatMap(window => openSpans(window, range));
   return minus(spans, freezesOf(calendar));
-};
+}
 
 /** Seconds ahead of the first search: a month shows the next opening of nearly every rule. */
 const firstLook = 31 * 86_400;
@@ -87,50 +104,71 @@ const firstLook = 31 * 86_400;
 const looks = [firstLook, horizon];
 
 /** Returns the next openings from `now` on, the current one first; `most` of them. */
-export const nextSpans = (calendar: Calendar, now: Temporal.Instant, most: number): readonly Span[] => {
+export function nextSpans(
+  calendar: Calendar,
+  now: Temporal.Instant,
+  most: number,
+): readonly Span[] {
   for (const ahead of looks) {
-    const spans = freeSpans(calendar, { from: now, to: secondsAfter(now, ahead) }).filter(({ to }) => isBefore(now, to));
+    const spans = freeSpans(calendar, { from: now, to: secondsAfter(now, ahead) }).filter(
+      ({ to }) => isBefore(now, to),
+    );
     if (spans.length >= most || ahead === horizon) return spans.slice(0, most);
   }
   return [];
-};
+}
 
 /** Returns the span that is open now. */
-export const openNow = (calendar: Calendar, now: Temporal.Instant): Span | undefined => {
+export function openNow(calendar: Calendar, now: Temporal.Instant): Span | undefined {
   const around = { from: secondsAfter(now, -1), to: secondsAfter(now, firstLook) };
-  return freeSpans(calendar, around).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
-};
+  return freeSpans(calendar, around).find(
+    ({ from, to }) => !isBefore(now, from) && isBefore(now, to),
+  );
+}
 
 /** Returns the openings that are open now, each separately and regardless of freezes. */
-export const openingsAt = ({ windows }: Calendar, now: Temporal.Instant): readonly Span[] =>
-  windows
+export function openingsAt({ windows }: Calendar, now: Temporal.Instant): readonly Span[] {
+  return windows
     .filter(({ problem }) => problem === undefined)
     .flatMap(window => openSpans(window, { from: now, to: secondsAfter(now, 1) }))
     .filter(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
+}
 
-const secondsOf = ({ from, to }: Span): number => (to.epochMilliseconds - from.epochMilliseconds) / 1000;
+function secondsOf({ from, to }: Span): number {
+  return (to.epochMilliseconds - from.epochMilliseconds) / 1000;
+}
 
-const within = (span: Span, { from, to }: Span): Span => ({
-  from: isBefore(span.from, from) ? from : span.from,
-  to: isBefore(to, span.to) ? to : span.to,
-});
+function within(span: Span, { from, to }: Span): Span {
+  return {
+    from: isBefore(span.from, from) ? from : span.from,
+    to: isBefore(to, span.to) ? to : span.to,
+  };
+}
 
 /** Returns the openings within a stretch of time, cut to it: none if it ends before it begins. */
-const openWithin = (calendar: Calendar, range: Span): readonly Span[] =>
-  isBefore(range.from, range.to) ? freeSpans(calendar, range).map(span => within(span, range)) : [];
+function openWithin(calendar: Calendar, range: Span): readonly Span[] {
+  return isBefore(range.from, range.to)
+    ? freeSpans(calendar, range).map(span => within(span, range))
+    : [];
+}
 
 /**
  * Returns how many seconds of a stretch of time are open. Far ahead, the result is too low for
  * rules that open often, because the number of evaluated starts is bounded.
  */
-export const openSeconds = (calendar: Calendar, range: Span): number =>
-  openWithin(calendar, range).reduce((sum, span) => sum + Math.max(0, secondsOf(span)), 0);
+export function openSeconds(calendar: Calendar, range: Span): number {
+  return openWithin(calendar, range).reduce((sum, span) => sum + Math.max(0, secondsOf(span)), 0);
+}
 
 /**
  * Returns when this many seconds of open time are over, from this moment on; undefined if that
  * takes more than 400 days.
  */
-export const afterOpenSeconds = (calendar: Calendar, from: Temporal.Instant, seconds: number): Temporal.Instant | undefined => {
+export function afterOpenSeconds(
+  calendar: Calendar,
+  from: Temporal.Instant,
+  seconds: number,
+): Temporal.Instant | undefined {
   if (seconds <= 0) return from;
   for (const ahead of looks) {
     let left = seconds;
@@ -140,20 +178,25 @@ export const afterOpenSeconds = (calendar: Calendar, from: Temporal.Instant, sec
     }
   }
   return undefined;
-};
+}
 
 /** Returns the freeze that keeps everything from beginning now, with its end and reason. */
-export const freezeAt = (
+export function freezeAt(
   calendar: Calendar,
   now: Temporal.Instant,
-): { readonly until: Temporal.Instant; readonly reason?: string } | undefined => {
-  const frozen = freezesOf(calendar).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
+): { readonly until: Temporal.Instant; readonly reason?: string } | undefined {
+  const frozen = freezesOf(calendar).find(
+    ({ from, to }) => !isBefore(now, from) && isBefore(now, to),
+  );
   if (frozen === undefined) return undefined;
   const reason = calendar.windows
     .flatMap(({ freezes }) => freezes)
-    .find(freeze => freeze.reason !== undefined && !isBefore(now, freeze.from) && isBefore(now, freeze.to))?.reason;
+    .find(
+      freeze =>
+        freeze.reason !== undefined && !isBefore(now, freeze.from) && isBefore(now, freeze.to),
+    )?.reason;
   return { until: frozen.to, ...(reason !== undefined && { reason }) };
-};
+}
 
 /** Constraints of a start. */
 export type StartConstraints = {
@@ -177,24 +220,42 @@ export type ScheduledStart =
     }
   | { readonly kind: 'never'; readonly longestSeconds: number };
 
-const clampedFrom = (span: Span, earliest: Temporal.Instant): Span => (isBefore(span.from, earliest) ? { ...span, from: earliest } : span);
+function clampedFrom(span: Span, earliest: Temporal.Instant): Span {
+  return isBefore(span.from, earliest) ? { ...span, from: earliest } : span;
+}
 
-const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, earliest: Temporal.Instant): ScheduledStart => {
+function firstFit(
+  calendar: Calendar,
+  { expectedSeconds }: StartConstraints,
+  earliest: Temporal.Instant,
+): ScheduledStart {
   let longestSeconds = 0;
   for (const ahead of looks) {
-    const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(span => clampedFrom(span, earliest));
+    const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(
+      span => clampedFrom(span, earliest),
+    );
     // Without windows the end of the search is no end: only a freeze is.
     const fit = spans.find(span => secondsOf(span) >= expectedSeconds);
-    if (fit !== undefined) return { kind: 'at', at: fit.from, because: calendar.always ? 'anytime' : 'window', until: fit.to };
+    if (fit !== undefined)
+      return {
+        kind: 'at',
+        at: fit.from,
+        because: calendar.always ? 'anytime' : 'window',
+        until: fit.to,
+      };
     longestSeconds = Math.max(0, ...spans.map(secondsOf));
   }
   return { kind: 'never', longestSeconds };
-};
+}
 
 /**
  * Returns the latest moment at or before `latest` that is not frozen, and not before `earliest`.
  */
-const latestUnfrozen = (calendar: Calendar, latest: Temporal.Instant, earliest: Temporal.Instant): Temporal.Instant | undefined => {
+function latestUnfrozen(
+  calendar: Calendar,
+  latest: Temporal.Instant,
+  earliest: Temporal.Instant,
+): Temporal.Instant | undefined {
   let at = latest;
   for (const { from, to } of freezesOf(calendar).toReversed()) {
     // A moment before the freeze: the maintenance has to begin then, not to end.
@@ -202,9 +263,11 @@ const latestUnfrozen = (calendar: Calendar, latest: Temporal.Instant, earliest: 
   }
   if (!isBefore(at, earliest)) return at;
   return freezeAt(calendar, earliest) === undefined ? earliest : undefined;
-};
+}
 
-const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant => (isBefore(one, other) ? other : one);
+function later(one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant {
+  return isBefore(one, other) ? other : one;
+}
 
 /**
  * Returns when a maintenance begins: in the first opening in which it can be expected to end. If
@@ -213,7 +276,11 @@ const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant
  * (EvenInFreeze); or wait for the opening all the same (Wait). A freeze that began already and
  * lasts past the deadline is not broken except with EvenInFreeze.
  */
-export const startOf = (calendar: Calendar, constraints: StartConstraints, now: Temporal.Instant): ScheduledStart => {
+export function startOf(
+  calendar: Calendar,
+  constraints: StartConstraints,
+  now: Temporal.Instant,
+): ScheduledStart {
   const earliest = later(now, constraints.notBefore ?? now);
   const fit = firstFit(calendar, constraints, earliest);
   const { deadline } = constraints;
@@ -226,7 +293,7 @@ export const startOf = (calendar: Calendar, constraints: StartConstraints, now: 
   const at = missed === 'EvenInFreeze' ? wanted : latestUnfrozen(calendar, wanted, earliest);
   if (at === undefined || (fit.kind === 'at' && !isBefore(at, fit.at))) return fit;
   return { kind: 'at', at, because: 'deadline' };
-};
+}
 
 /**
  * Factor on the expected time: a start that leaves this much before the end of the opening is
@@ -239,11 +306,11 @@ const ease = 2;
  * until then: as late in it as leaves twice the expected time. Undefined if no opening is long
  * enough and early enough.
  */
-export const lastStartOf = (
+export function lastStartOf(
   calendar: Calendar,
   constraints: StartConstraints & { readonly deadline: Temporal.Instant },
   now: Temporal.Instant,
-): ScheduledStart | undefined => {
+): ScheduledStart | undefined {
   const { deadline, expectedSeconds } = constraints;
   const earliest = later(now, constraints.notBefore ?? now);
   if (!isBefore(earliest, deadline)) return undefined;
@@ -254,4 +321,4 @@ export const lastStartOf = (
   if (last === undefined) return undefined;
   const at = later(last.from, secondsAfter(last.to, -ease * expectedSeconds));
   return { kind: 'at', at, because: 'window', until: last.to };
-};
+}

@@ -4,32 +4,41 @@ import type { Opening, Span } from './window.ts';
 
 /** Sets of time: sorted, without overlaps. */
 
-const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant => (isBefore(one, other) ? other : one);
-const sooner = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant => (isBefore(one, other) ? one : other);
+function later(one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant {
+  return isBefore(one, other) ? other : one;
+}
+function sooner(one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant {
+  return isBefore(one, other) ? one : other;
+}
 
-const isSpan = ({ from, to }: Span): boolean => isBefore(from, to);
+function isSpan({ from, to }: Span): boolean {
+  return isBefore(from, to);
+}
 
 /** Returns all of them as one set. */
-export const union = (spans: readonly Span[]): readonly Span[] => {
+export function union(spans: readonly Span[]): readonly Span[] {
   const merged: Span[] = [];
-  for (const span of spans.filter(isSpan).toSorted((one, other) => Temporal.Instant.compare(one.from, other.from))) {
+  for (const span of spans
+    .filter(isSpan)
+    .toSorted((one, other) => Temporal.Instant.compare(one.from, other.from))) {
     const last = merged.at(-1);
     if (last === undefined || isBefore(last.to, span.from)) merged.push(span);
     else merged[merged.length - 1] = { from: last.from, to: later(last.to, span.to) };
   }
   return merged;
-};
+}
 
 /**
  * Returns the rest of the spans outside the holes. Both are iterated once: there may be hundreds of
  * either.
  */
-export const minus = (spans: readonly Span[], holes: readonly Span[]): readonly Span[] => {
+export function minus(spans: readonly Span[], holes: readonly Span[]): readonly Span[] {
   const all = union(holes);
   const left: Span[] = [];
   let first = 0;
   for (const { from, to } of union(spans)) {
-    for (let past = all[first]; past !== undefined && !isBefore(from, past.to); past = all[first]) first += 1;
+    for (let past = all[first]; past !== undefined && !isBefore(from, past.to); past = all[first])
+      first += 1;
     let begin = from;
     for (let at = first; at < all.length; at += 1) {
       const hole = all[at];
@@ -40,7 +49,7 @@ export const minus = (spans: readonly Span[], holes: readonly Span[]): readonly 
     left.push({ from: begin, to });
   }
   return left.filter(isSpan);
-};
+}
 
 const readers = new Map<string, Cron>();
 
@@ -48,7 +57,7 @@ const readers = new Map<string, Cron>();
  * Returns the parsed expression from a cache: parsing costs as much as a hundred evaluations, and
  * there are few expressions.
  */
-const reader = (cron: string, timeZone: string): Cron => {
+function reader(cron: string, timeZone: string): Cron {
   const key = `${timeZone} ${cron}`;
   const known = readers.get(key);
   if (known !== undefined) return known;
@@ -56,18 +65,19 @@ const reader = (cron: string, timeZone: string): Cron => {
   if (readers.size > 1000) readers.clear();
   readers.set(key, fresh);
   return fresh;
-};
+}
 
 /** Returns why a cron expression or a time zone cannot be used; undefined if they can. */
-export const cronProblem = (cron: string, timeZone: string): string | undefined => {
+export function cronProblem(cron: string, timeZone: string): string | undefined {
   try {
     const next = reader(cron, timeZone).nextRun(new Date(0));
     return next === null ? `cron "${cron}" never comes true` : undefined;
   } catch (error) {
-    const said = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error);
+    const said =
+      error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error);
     return `cron "${cron}" cannot be read: ${said}`;
   }
-};
+}
 
 /**
  * Number of gaps that are evaluated: enough for a rule with several times of day or days of the
@@ -81,15 +91,15 @@ const gaps = new Map<string, number>();
  * Returns the shortest seconds between two starts of the rule, among the evaluated ones. Called at
  * each reading of a window, and cached.
  */
-export const minGap = (cron: string, timeZone: string): number => {
+export function minGap(cron: string, timeZone: string): number {
   const key = `${timeZone} ${cron}`;
   const gap = gaps.get(key) ?? closestStarts(reader(cron, timeZone));
   if (gaps.size > 1000) gaps.clear();
   gaps.set(key, gap);
   return gap;
-};
+}
 
-const closestStarts = (rule: Cron): number => {
+function closestStarts(rule: Cron): number {
   let shortest = Number.POSITIVE_INFINITY;
   let last = rule.nextRun(new Date(0));
   for (let seen = 0; seen < gapsSeen && last !== null; seen += 1) {
@@ -98,7 +108,7 @@ const closestStarts = (rule: Cron): number => {
     last = next;
   }
   return shortest;
-};
+}
 
 const hourMs = 3_600_000;
 
@@ -113,7 +123,13 @@ const starts = new Map<string, (Date | null)[]>();
  * costs up to a tenth of a millisecond to compute, and every pass of every node needs it: those of
  * one hour are computed once.
  */
-const startsOf = (cron: string, timeZone: string, afterMs: number, endMs: number, most: number): readonly number[] => {
+function startsOf(
+  cron: string,
+  timeZone: string,
+  afterMs: number,
+  endMs: number,
+  most: number,
+): readonly number[] {
   const hour = Math.floor(afterMs / hourMs);
   const key = `${hour} ${timeZone} ${cron}`;
   const rule = reader(cron, timeZone);
@@ -128,13 +144,24 @@ const startsOf = (cron: string, timeZone: string, afterMs: number, endMs: number
     if (start > afterMs) found.push(start);
   }
   return found;
-};
+}
 
-const repeated = ({ cron, seconds }: Exclude<Opening, Span>, timeZone: string, { from, to }: Span, most: number): readonly Span[] => {
+function repeated(
+  { cron, seconds }: Exclude<Opening, Span>,
+  timeZone: string,
+  { from, to }: Span,
+  most: number,
+): readonly Span[] {
   // An opening that began before is still open.
-  const began = startsOf(cron, timeZone, from.epochMilliseconds - seconds * 1000, to.epochMilliseconds, most);
+  const began = startsOf(
+    cron,
+    timeZone,
+    from.epochMilliseconds - seconds * 1000,
+    to.epochMilliseconds,
+    most,
+  );
   return began.map(start => ({ from: instantAt(start), to: instantAt(start + seconds * 1000) }));
-};
+}
 
 /**
  * Returns when an opening is open within `range`. Its duration is real time: four hours are four
@@ -143,9 +170,15 @@ const repeated = ({ cron, seconds }: Exclude<Opening, Span>, timeZone: string, {
  * begins at the first of them, and once. A rule that begins every minute would never end: at most
  * `most` of its starts are evaluated.
  */
-export const spansOf = (opening: Opening, timeZone: string, range: Span, most: number): readonly Span[] =>
-  'cron' in opening
+export function spansOf(
+  opening: Opening,
+  timeZone: string,
+  range: Span,
+  most: number,
+): readonly Span[] {
+  return 'cron' in opening
     ? repeated(opening, timeZone, range, most)
     : isBefore(opening.from, range.to) && isBefore(range.from, opening.to)
       ? [opening]
       : [];
+}

@@ -6,7 +6,9 @@ import type { EventKind } from '../event-kind.ts';
 export const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
 /** Returns the text for a maintenance or a plan that does not begin because windows are unknown. */
-export const windowsUnknown = (why: string): string => `not all maintenance windows are known: ${why}`;
+export function windowsUnknown(why: string): string {
+  return `not all maintenance windows are known: ${why}`;
+}
 
 /** A stretch of time: `from` belongs to it, `to` does not. */
 export type Span = { readonly from: Temporal.Instant; readonly to: Temporal.Instant };
@@ -52,19 +54,30 @@ export type MaintenanceWindow = {
 };
 
 /** Subject that a window may apply to. */
-export type WindowSubject = { readonly kind: WindowedKind; readonly labels: Labels; readonly eventKinds?: readonly EventKind[] };
+export type WindowSubject = {
+  readonly kind: WindowedKind;
+  readonly labels: Labels;
+  readonly eventKinds?: readonly EventKind[];
+};
 
 /**
  * Reports whether the window is for the kind. The nodes of a plan are held by Maintenances: a
  * window for those is one for plans too.
  */
-const isFor = ({ kinds }: MaintenanceWindow, kind: WindowedKind): boolean =>
-  kinds.includes(kind) || (kind === 'MaintenancePlan' && kinds.includes('Maintenance'));
+function isFor({ kinds }: MaintenanceWindow, kind: WindowedKind): boolean {
+  return kinds.includes(kind) || (kind === 'MaintenancePlan' && kinds.includes('Maintenance'));
+}
 
 /** Reports whether the window applies. */
-export const appliesTo = (window: MaintenanceWindow, { kind, labels, eventKinds }: WindowSubject): boolean =>
-  isFor(window, kind) &&
-  (window.nodeSelector === undefined || matches(window.nodeSelector, labels)) &&
-  (kind !== 'MachineMaintenance' ||
-    window.eventKinds === undefined ||
-    (eventKinds ?? []).some(eventKind => window.eventKinds?.includes(eventKind)));
+export function appliesTo(
+  window: MaintenanceWindow,
+  { kind, labels, eventKinds }: WindowSubject,
+): boolean {
+  return (
+    isFor(window, kind) &&
+    (window.nodeSelector === undefined || matches(window.nodeSelector, labels)) &&
+    (kind !== 'MachineMaintenance' ||
+      window.eventKinds === undefined ||
+      (eventKinds ?? []).some(eventKind => window.eventKinds?.includes(eventKind)))
+  );
+}

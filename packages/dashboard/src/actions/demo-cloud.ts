@@ -17,19 +17,27 @@ const words: Readonly<Record<HostOrder['what'], string>> = {
 };
 
 /** Parses an order from JSON; returns a string with the error. */
-const readHostOrder = (raw: unknown): HostOrder | string => {
-  if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "what": "retirement"}';
+function readHostOrder(raw: unknown): HostOrder | string {
+  if (!isObject(raw))
+    return 'the body must be an object such as {"node": "worker-1", "what": "retirement"}';
   const { node, what } = raw;
-  if (typeof node !== 'string' || node === '') return 'node is missing: name the node whose host to announce';
+  if (typeof node !== 'string' || node === '')
+    return 'node is missing: name the node whose host to announce';
   if (what !== 'retirement' && what !== 'reboot') return 'what must be retirement or reboot';
   return { node, what };
-};
+}
 
 /** Has the simulated cloud announce an event. */
-export const announce = (hosts: DemoCloud | undefined, value: unknown): ActionResult => {
-  if (hosts === undefined) return reply(404, 'the machines of this cluster are not simulated: nothing can be announced here');
+export function announce(hosts: DemoCloud | undefined, value: unknown): ActionResult {
+  if (hosts === undefined)
+    return reply(
+      404,
+      'the machines of this cluster are not simulated: nothing can be announced here',
+    );
   const order = readHostOrder(value);
   if (typeof order === 'string') return reply(400, order);
   const problem = hosts.announce(order.node, order.what);
-  return problem === undefined ? reply(201, `the cloud announces: the host of ${order.node} ${words[order.what]}`) : reply(409, problem);
-};
+  return problem === undefined
+    ? reply(201, `the cloud announces: the host of ${order.node} ${words[order.what]}`)
+    : reply(409, problem);
+}

@@ -4,17 +4,28 @@ import { maintenance, medik8s } from '@drydock/apis';
 import type { KindAdapter } from '@drydock/core/request';
 import type { Api, ApiCall } from '@drydock/kube-client';
 import { fakeApi } from '../testing/fake-api.ts';
-import { creatableKind, maintain, parseMaintainAction, readRelease, release } from './maintenances.ts';
+import {
+  creatableKind,
+  maintain,
+  parseMaintainAction,
+  readRelease,
+  release,
+} from './maintenances.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');
 const order = { node: 'w1', reason: '', force: false, deleteEmptyDirData: false };
 
-const specOf = (call: ApiCall | undefined): unknown => (call?.body as { readonly spec: unknown } | undefined)?.spec;
+function specOf(call: ApiCall | undefined): unknown {
+  return (call?.body as { readonly spec: unknown } | undefined)?.spec;
+}
 
 test('an order is read with its defaults', () => {
   assert.deepEqual(parseMaintainAction({ node: 'w1' }), order);
-  assert.deepEqual(parseMaintainAction({ ...order, force: true, more: 1 }), { ...order, force: true });
+  assert.deepEqual(parseMaintainAction({ ...order, force: true, more: 1 }), {
+    ...order,
+    force: true,
+  });
 });
 
 const wrong: readonly (readonly [unknown, RegExp])[] = [
@@ -39,8 +50,18 @@ for (const [raw, message] of wrong) {
 
 test('a release names one maintenance', () => {
   assert.deepEqual(readRelease({ store: full.name, name: 'w1' }), { store: full.name, name: 'w1' });
-  assert.deepEqual(readRelease({ store: 's', namespace: 'n', name: 'w1' }), { store: 's', namespace: 'n', name: 'w1' });
-  for (const raw of [null, {}, { store: 's' }, { name: 'w1' }, { store: 's', name: 'w1', namespace: 1 }]) {
+  assert.deepEqual(readRelease({ store: 's', namespace: 'n', name: 'w1' }), {
+    store: 's',
+    namespace: 'n',
+    name: 'w1',
+  });
+  for (const raw of [
+    null,
+    {},
+    { store: 's' },
+    { name: 'w1' },
+    { store: 's', name: 'w1', namespace: 1 },
+  ]) {
     assert.equal(typeof readRelease(raw), 'string', JSON.stringify(raw));
   }
 });
@@ -72,14 +93,29 @@ test('a kind that destroys unasked is made only for somebody who has agreed to i
   const refused = await maintain(api, seed, order);
   assert.deepEqual([refused.status, api.calls.length], [422, 0]);
   assert.match(refused.body.message, /agree to both/);
-  assert.equal((await maintain(api, seed, { ...order, force: true, deleteEmptyDirData: true })).status, 201);
+  assert.equal(
+    (await maintain(api, seed, { ...order, force: true, deleteEmptyDirData: true })).status,
+    201,
+  );
   assert.deepEqual(specOf(api.calls[0]), { nodeName: 'w1' });
 });
 
-const answers: readonly (readonly [what: string, maker: KindAdapter | undefined, api: Api, status: number, words: RegExp])[] = [
+const answers: readonly (readonly [
+  what: string,
+  maker: KindAdapter | undefined,
+  api: Api,
+  status: number,
+  words: RegExp,
+])[] = [
   ['nothing is served', undefined, fakeApi(500), 409, /drydock install/],
   ['the kind has just gone', full, fakeApi(404), 409, /drydock install/],
-  ['the user may not', full, fakeApi(403, { message: 'maintenances is forbidden' }), 403, /^maintenances is forbidden$/],
+  [
+    'the user may not',
+    full,
+    fakeApi(403, { message: 'maintenances is forbidden' }),
+    403,
+    /^maintenances is forbidden$/,
+  ],
   ['a webhook says no', full, fakeApi(409, { message: 'already exists' }), 409, /^already exists$/],
   [
     'nobody answers',
@@ -102,14 +138,24 @@ test('a release ends that very object, and one that has ended already is release
   const request = full.read({
     apiVersion: full.apiVersion,
     kind: full.kind,
-    metadata: { name: 'w1', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', generation: 1 },
+    metadata: {
+      name: 'w1',
+      uid: 'u1',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      generation: 1,
+    },
     spec: { nodeName: 'w1' },
   });
   assert.ok(typeof request !== 'string');
   const api = fakeApi(200);
   assert.equal((await release(api, request)).status, 200);
   assert.deepEqual(
-    api.calls.map(({ method, path, body }) => [method, path, (body as { readonly preconditions: unknown }).preconditions]),
+    api.calls.map(({ method, path, body }) => [
+      method,
+      path,
+      (body as { readonly preconditions: unknown }).preconditions,
+    ]),
     [['DELETE', '/apis/drydock.dev/v1alpha1/maintenances/w1', { uid: 'u1' }]],
   );
   assert.equal((await release(fakeApi(404), request)).status, 200);

@@ -1,6 +1,13 @@
 import { isObject, statusMessage } from '@drydock/apimachinery';
 import type { KindAdapter, MaintenanceRequest } from '@drydock/core/request';
-import { creation, type MaintenanceInput, maintenanceObject, nodeMaintenanceObject, notServed, removal } from '@drydock/core/request';
+import {
+  creation,
+  type MaintenanceInput,
+  maintenanceObject,
+  nodeMaintenanceObject,
+  notServed,
+  removal,
+} from '@drydock/core/request';
 import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
 import { errorText, isDefect } from '@drydock/utils';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
@@ -11,78 +18,102 @@ export type ActionResult = { readonly status: number; readonly body: { readonly 
 const full = 'maintenances.drydock.dev';
 const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 
-export const reply = (status: number, message: string): ActionResult => ({ status, body: { message } });
+export function reply(status: number, message: string): ActionResult {
+  return { status, body: { message } };
+}
 
 /** Returns the kind to create: the one with a policy, or else the one that it replaces. */
-export const creatableKind = (served: readonly KindAdapter[]): KindAdapter | undefined =>
-  served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
+export function creatableKind(served: readonly KindAdapter[]): KindAdapter | undefined {
+  return served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
+}
 
 /** Parses an order from JSON; returns a string with the error. */
-export const parseMaintainAction = (raw: unknown): MaintainOrder | string => {
-  if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "reason": "new disk"}';
+export function parseMaintainAction(raw: unknown): MaintainOrder | string {
+  if (!isObject(raw))
+    return 'the body must be an object such as {"node": "worker-1", "reason": "new disk"}';
   const { node, reason = '', force = false, deleteEmptyDirData = false } = raw;
   if (typeof node !== 'string' || node === '') return 'node is missing: name the node to maintain';
   if (typeof reason !== 'string') return 'reason must be a string';
-  if (typeof force !== 'boolean' || typeof deleteEmptyDirData !== 'boolean') return 'force and deleteEmptyDirData must be true or false';
+  if (typeof force !== 'boolean' || typeof deleteEmptyDirData !== 'boolean')
+    return 'force and deleteEmptyDirData must be true or false';
   return { node, reason, force, deleteEmptyDirData };
-};
+}
 
 /** Parses the order to release a maintenance; returns a string with the error. */
-export const readRelease = (raw: unknown): ReleaseOrder | string => {
-  if (!isObject(raw)) return 'the body must be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
+export function readRelease(raw: unknown): ReleaseOrder | string {
+  if (!isObject(raw))
+    return 'the body must be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
   const { store, namespace, name } = raw;
   if (typeof store !== 'string' || typeof name !== 'string' || store === '' || name === '')
     return 'store and name are missing: name the maintenance';
   if (namespace !== undefined && typeof namespace !== 'string') return 'namespace must be a string';
   return { store, name, ...(namespace !== undefined && { namespace }) };
-};
+}
 
 /**
  * Calls the API server. Returns its error in its own words, or an error when it cannot be reached.
  * Rejects for defects only.
  */
-export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> => {
+export async function asked(api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> {
   try {
     return await api.call(call);
   } catch (error) {
     if (isDefect(error)) throw error;
     return reply(502, `the request to the API server failed: ${errorText(error)}`);
   }
-};
+}
 
 /** Returns whether the call did not reach the server. */
-export const isReply = (answer: ApiResponse | ActionResult): answer is ActionResult => !('headers' in answer);
+export function isReply(answer: ApiResponse | ActionResult): answer is ActionResult {
+  return !('headers' in answer);
+}
 
 /** Returns whether the call succeeded. */
-export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
+export function isGood({ status }: ApiResponse): boolean {
+  return status >= 200 && status < 300;
+}
 
 /**
  * Returns the maintenance to create, or an error. Deletion of data always needs the user's
  * agreement, and the replaced kind deletes without it: so it is created only when the user has
  * agreed to both.
  */
-const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
+function bodyOf(
+  maker: KindAdapter,
+  order: MaintainOrder,
+): ReturnType<typeof maintenanceObject> | string {
   const { node, reason, force, deleteEmptyDirData } = order;
-  const input: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
+  const input: MaintenanceInput = {
+    node,
+    ...(reason.trim() !== '' && { reason: reason.trim() }),
+    drain: { force, deleteEmptyDirData },
+  };
   if (maker.name === full) return maintenanceObject(input);
   if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, input);
   return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
-};
+}
 
-export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<ActionResult> => {
+export async function maintain(
+  api: Api,
+  maker: KindAdapter | undefined,
+  order: MaintainOrder,
+): Promise<ActionResult> {
   if (maker === undefined) return reply(409, notServed);
   const body = bodyOf(maker, order);
   if (typeof body === 'string') return reply(422, body);
   const answer = await asked(api, creation(maker, body));
   if (isReply(answer)) return answer;
   if (answer.status === 404) return reply(409, notServed);
-  return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, statusMessage(answer));
-};
+  return isGood(answer)
+    ? reply(201, `maintenance of ${order.node} created`)
+    : reply(answer.status, statusMessage(answer));
+}
 
-export const release = async (api: Api, request: MaintenanceRequest): Promise<ActionResult> => {
+export async function release(api: Api, request: MaintenanceRequest): Promise<ActionResult> {
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
   // An object that is already gone counts as released.
-  if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being released`);
+  if (isGood(answer) || answer.status === 404)
+    return reply(200, `${request.nodeName} is being released`);
   return reply(answer.status, statusMessage(answer));
-};
+}

@@ -27,19 +27,34 @@ const always = {
 } as const;
 
 /** Sends data, which must not be cached. */
-export const answerJson = (
+export function answerJson(
   response: ServerResponse,
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
-): void => {
-  response.writeHead(status, { ...always, ...headers, 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+): void {
+  response.writeHead(status, {
+    ...always,
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+  });
   response.end(JSON.stringify(value));
-};
+}
 
 /** Sends a file of the dashboard: the same for all users, and revalidated by its ETag. */
-export const answerAsset = (response: ServerResponse, asset: Asset, objectIndexTag: string | undefined, withBody: boolean): void => {
-  const headers = { ...always, 'content-type': asset.type, 'cache-control': 'no-cache', etag: asset.tag };
+export function answerAsset(
+  response: ServerResponse,
+  asset: Asset,
+  objectIndexTag: string | undefined,
+  withBody: boolean,
+): void {
+  const headers = {
+    ...always,
+    'content-type': asset.type,
+    'cache-control': 'no-cache',
+    etag: asset.tag,
+  };
   if (objectIndexTag === asset.tag) {
     response.writeHead(304, headers);
     response.end();
@@ -47,10 +62,14 @@ export const answerAsset = (response: ServerResponse, asset: Asset, objectIndexT
   }
   response.writeHead(200, { ...headers, 'content-length': asset.body.length });
   response.end(withBody ? asset.body : undefined);
-};
+}
 
 /** Opens a stream of server-sent events. */
-export const openStream = (response: ServerResponse): void => {
-  response.writeHead(200, { ...always, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+export function openStream(response: ServerResponse): void {
+  response.writeHead(200, {
+    ...always,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+  });
   response.flushHeaders();
-};
+}

@@ -6,7 +6,9 @@ import { type ActionResult, reply } from '../actions/maintenances.ts';
 const maxBytes = 16_384;
 
 /** Reads a JSON body; returns its value, or an error. Rejects when the connection breaks. */
-export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | ActionResult> => {
+export async function readBody(
+  request: IncomingMessage,
+): Promise<{ readonly value: unknown } | ActionResult> {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   // Forms of other sites cannot send this type without a CORS preflight.
   if (type !== 'application/json') return reply(415, 'the body must be application/json');
@@ -23,4 +25,4 @@ export const readBody = async (request: IncomingMessage): Promise<{ readonly val
   } catch (error) {
     return reply(400, `the body is not JSON: ${errorText(error)}`);
   }
-};
+}

@@ -11,26 +11,55 @@ const token = 'the-token-of-this-run';
 const bearer = { authorization: `Bearer ${token}` };
 const json = { ...bearer, 'content-type': 'application/json' };
 
-type Answer = { readonly status: number; readonly headers: Readonly<Record<string, unknown>>; readonly body: string };
+type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+};
 
 /** Sends exactly these headers: fetch would not let a Host or an Origin be forged. */
-const ask = (port: number, path: string, headers: OutgoingHttpHeaders = {}, method = 'GET', body?: string): Promise<Answer> => {
+function ask(
+  port: number,
+  path: string,
+  headers: OutgoingHttpHeaders = {},
+  method = 'GET',
+  body?: string,
+): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const asked = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, response => {
-    text(response).then(said => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: said }), reject);
-  });
+  const asked = httpRequest(
+    { host: '127.0.0.1', port, path, method, headers, agent: false },
+    response => {
+      text(response).then(
+        said =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: said }),
+        reject,
+      );
+    },
+  );
   asked.once('error', reject);
   asked.end(body);
   return promise;
-};
+}
 
-const messageIn = ({ body }: Answer): string => (JSON.parse(body) as { readonly message: string }).message;
+function messageIn({ body }: Answer): string {
+  return (JSON.parse(body) as { readonly message: string }).message;
+}
 
 /** Reads a stream until it has been told enough. */
-const listen = async (port: number, headers: Record<string, string>, enough: (told: string) => boolean): Promise<string> => {
+async function listen(
+  port: number,
+  headers: Record<string, string>,
+  enough: (told: string) => boolean,
+): Promise<string> {
   const stop = new AbortController();
-  const response = await fetch(`http://127.0.0.1:${port}/api/stream`, { headers, signal: stop.signal });
-  assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'text/event-stream; charset=utf-8']);
+  const response = await fetch(`http://127.0.0.1:${port}/api/stream`, {
+    headers,
+    signal: stop.signal,
+  });
+  assert.deepEqual(
+    [response.status, response.headers.get('content-type')],
+    [200, 'text/event-stream; charset=utf-8'],
+  );
   let told = '';
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     told += new TextDecoder().decode(chunk);
@@ -38,7 +67,7 @@ const listen = async (port: number, headers: Record<string, string>, enough: (to
   }
   stop.abort();
   return told;
-};
+}
 
 describe('the page', { timeout: 30_000 }, () => {
   let at: DashboardHarness;
@@ -83,10 +112,19 @@ describe('the page', { timeout: 30_000 }, () => {
       const { status, headers } = await ask(link.port, path);
       assert.equal(status, 200, path);
       assert.match(String(headers['content-type']), new RegExp(`^${RegExp.escape(type)}`));
-      assert.match(String(headers['content-security-policy']), /default-src 'none'.*script-src 'self';.*frame-ancestors 'none'/);
+      assert.match(
+        String(headers['content-security-policy']),
+        /default-src 'none'.*script-src 'self';.*frame-ancestors 'none'/,
+      );
       assert.doesNotMatch(String(headers['content-security-policy']), /unsafe|\*/);
-      assert.deepEqual([headers['x-content-type-options'], headers['x-frame-options']], ['nosniff', 'DENY']);
-      assert.equal((await ask(link.port, path, { 'if-none-match': String(headers['etag']) })).status, 304);
+      assert.deepEqual(
+        [headers['x-content-type-options'], headers['x-frame-options']],
+        ['nosniff', 'DENY'],
+      );
+      assert.equal(
+        (await ask(link.port, path, { 'if-none-match': String(headers['etag']) })).status,
+        304,
+      );
       assert.deepEqual((await ask(link.port, path, {}, 'HEAD')).body, '');
     }
   });
@@ -124,7 +162,8 @@ describe('the page', { timeout: 30_000 }, () => {
         assert.match(messageIn(answer), /printed link/);
       }
       assert.equal(
-        (await ask(link.port, `${path}${path.includes('?') ? '&' : '?'}token=${token}`, {}, method)).status,
+        (await ask(link.port, `${path}${path.includes('?') ? '&' : '?'}token=${token}`, {}, method))
+          .status,
         401,
         'not in the address',
       );
@@ -144,13 +183,26 @@ describe('the page', { timeout: 30_000 }, () => {
     ];
     for (const [path, method] of [...everything, ['/', 'GET'] as const]) {
       for (const stranger of strangers) {
-        const { status, headers } = await ask(link.port, path, { ...json, ...stranger }, method, method === 'POST' ? '{}' : undefined);
+        const { status, headers } = await ask(
+          link.port,
+          path,
+          { ...json, ...stranger },
+          method,
+          method === 'POST' ? '{}' : undefined,
+        );
         assert.equal(status, 403, `${path} ${JSON.stringify(stranger)}`);
         assert.equal(headers['access-control-allow-origin'], undefined);
       }
     }
     assert.equal(
-      (await ask(link.port, '/api/maintain', { host: own, origin: 'http://evil.example' }, 'OPTIONS')).status,
+      (
+        await ask(
+          link.port,
+          '/api/maintain',
+          { host: own, origin: 'http://evil.example' },
+          'OPTIONS',
+        )
+      ).status,
       403,
       'no preflight succeeds',
     );
@@ -182,7 +234,15 @@ describe('the page', { timeout: 30_000 }, () => {
     ['no type', '/api/release', 'POST', bearer, '{}', 415, /application\/json/],
     ['no JSON', '/api/maintain', 'POST', json, '{', 400, /not JSON/],
     ['an empty order', '/api/maintain', 'POST', json, '{}', 400, /node is missing/],
-    ['a body without end', '/api/maintain', 'POST', json, `"${'x'.repeat(100_000)}"`, 413, /longer than 16384 bytes/],
+    [
+      'a body without end',
+      '/api/maintain',
+      'POST',
+      json,
+      `"${'x'.repeat(100_000)}"`,
+      413,
+      /longer than 16384 bytes/,
+    ],
     ['an unknown node', '/api/maintain', 'POST', json, '{"node":"w9"}', 404, /no node "w9"/],
     [
       'an unknown maintenance',
@@ -193,8 +253,24 @@ describe('the page', { timeout: 30_000 }, () => {
       404,
       /no maintenance "w9"/,
     ],
-    ['an empty order to a plan', '/api/steer-plan', 'POST', json, '{}', 400, /plan and uid are missing/],
-    ['an unknown plan', '/api/steer-plan', 'POST', json, '{"plan":"kernel","uid":"u","what":"pause"}', 404, /no such plan "kernel"/],
+    [
+      'an empty order to a plan',
+      '/api/steer-plan',
+      'POST',
+      json,
+      '{}',
+      400,
+      /plan and uid are missing/,
+    ],
+    [
+      'an unknown plan',
+      '/api/steer-plan',
+      'POST',
+      json,
+      '{"plan":"kernel","uid":"u","what":"pause"}',
+      404,
+      /no such plan "kernel"/,
+    ],
     [
       'the approval of an unknown plan',
       '/api/approve-plan',
@@ -204,7 +280,15 @@ describe('the page', { timeout: 30_000 }, () => {
       404,
       /no such plan "kernel"/,
     ],
-    ['the outlook of an unknown node', '/api/outlook?node=w9', 'GET', bearer, undefined, 404, /no node "w9"/],
+    [
+      'the outlook of an unknown node',
+      '/api/outlook?node=w9',
+      'GET',
+      bearer,
+      undefined,
+      404,
+      /no node "w9"/,
+    ],
   ];
 
   for (const [what, path, method, headers, body, status, message] of bad) {
@@ -222,14 +306,28 @@ describe('the page', { timeout: 30_000 }, () => {
   });
 
   test('an order makes a maintenance, a release ends it, and the stream tells both', async () => {
-    const said = await ask(link.port, '/api/maintain', json, 'POST', '{"node":"w3","reason":"new disk"}');
+    const said = await ask(
+      link.port,
+      '/api/maintain',
+      json,
+      'POST',
+      '{"node":"w3","reason":"new disk"}',
+    );
     assert.deepEqual([said.status, messageIn(said)], [201, 'maintenance of w3 created']);
     const held = await listen(link.port, bearer, told => /"name":"w3".*\n\n/.test(told));
     assert.match(held, /"reason":"new disk"/);
     const last = [...held.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
-    const given = await ask(link.port, '/api/release', json, 'POST', '{"store":"maintenances.drydock.dev","name":"w3"}');
+    const given = await ask(
+      link.port,
+      '/api/release',
+      json,
+      'POST',
+      '{"store":"maintenances.drydock.dev","name":"w3"}',
+    );
     assert.equal(given.status, 200);
-    const after = await listen(link.port, { ...bearer, 'last-event-id': last }, told => /"key":"w3"[^}]*"holds":\[\]/.test(told));
+    const after = await listen(link.port, { ...bearer, 'last-event-id': last }, told =>
+      /"key":"w3"[^}]*"holds":\[\]/.test(told),
+    );
     assert.doesNotMatch(after, /^event: scene$/m, 'who comes back is told what it has missed');
   });
 
@@ -237,8 +335,20 @@ describe('the page', { timeout: 30_000 }, () => {
     const read = await ask(looking.port, '/api/scene');
     assert.equal(read.status, 200);
     for (const headers of [{ 'content-type': 'application/json' }, json]) {
-      for (const path of ['/api/maintain', '/api/approve', '/api/steer-plan', '/api/approve-plan', '/api/announce']) {
-        const refused = await ask(looking.port, path, headers, 'POST', '{"node":"w1","what":"reboot"}');
+      for (const path of [
+        '/api/maintain',
+        '/api/approve',
+        '/api/steer-plan',
+        '/api/approve-plan',
+        '/api/announce',
+      ]) {
+        const refused = await ask(
+          looking.port,
+          path,
+          headers,
+          'POST',
+          '{"node":"w1","what":"reboot"}',
+        );
         assert.equal(refused.status, 403, path);
         assert.match(messageIn(refused), /is read-only/);
       }
@@ -247,9 +357,17 @@ describe('the page', { timeout: 30_000 }, () => {
   });
 
   test('where the machines are no simulation, nothing is announced from the page', async () => {
-    const { scene } = JSON.parse((await ask(link.port, '/api/scene', bearer)).body) as { readonly scene: Scene };
+    const { scene } = JSON.parse((await ask(link.port, '/api/scene', bearer)).body) as {
+      readonly scene: Scene;
+    };
     assert.equal(scene.facts.simulated, undefined);
-    const answer = await ask(link.port, '/api/announce', json, 'POST', '{"node":"w1","what":"reboot"}');
+    const answer = await ask(
+      link.port,
+      '/api/announce',
+      json,
+      'POST',
+      '{"node":"w1","what":"reboot"}',
+    );
     assert.deepEqual([answer.status, messageIn(answer).includes('not simulated')], [404, true]);
   });
 
@@ -270,12 +388,25 @@ describe('the page', { timeout: 30_000 }, () => {
       log: silentLog,
       defects: new PanicHandler({ log: silentLog }),
     };
-    const simulated = await startDashboard({ ...common, hosts, access: { kind: 'link', token, api: at.ports } });
-    const send = (order: unknown): Promise<Answer> => ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
+    const simulated = await startDashboard({
+      ...common,
+      hosts,
+      access: { kind: 'link', token, api: at.ports },
+    });
+    const send = (order: unknown): Promise<Answer> =>
+      ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
     try {
-      const { scene } = JSON.parse((await ask(simulated.port, '/api/scene', bearer)).body) as { readonly scene: Scene };
+      const { scene } = JSON.parse((await ask(simulated.port, '/api/scene', bearer)).body) as {
+        readonly scene: Scene;
+      };
       assert.equal(scene.facts.simulated, true);
-      for (const order of [null, {}, { node: 'w1' }, { node: 7, what: 'reboot' }, { node: 'w1', what: 'explosion' }]) {
+      for (const order of [
+        null,
+        {},
+        { node: 'w1' },
+        { node: 7, what: 'reboot' },
+        { node: 'w1', what: 'explosion' },
+      ]) {
         assert.equal((await send(order)).status, 400, JSON.stringify(order));
       }
       assert.deepEqual(told, []);
@@ -283,7 +414,13 @@ describe('the page', { timeout: 30_000 }, () => {
       const refused = await send({ node: 'w2', what: 'reboot' });
       assert.deepEqual([refused.status, messageIn(refused)], [409, 'w2 is no machine']);
       assert.deepEqual(told, ['w1 retirement', 'w2 reboot']);
-      const foreign = await ask(simulated.port, '/api/announce', { ...json, origin: 'http://evil.example' }, 'POST', '{}');
+      const foreign = await ask(
+        simulated.port,
+        '/api/announce',
+        { ...json, origin: 'http://evil.example' },
+        'POST',
+        '{}',
+      );
       assert.equal(foreign.status, 403);
     } finally {
       await simulated.close();
@@ -299,12 +436,16 @@ describe('the page', { timeout: 30_000 }, () => {
       log: silentLog,
       defects: new PanicHandler({ log: silentLog }),
     };
-    await assert.rejects(startDashboard({ ...common, access: { kind: 'read-only' }, port: link.port }), { code: 'EADDRINUSE' });
+    await assert.rejects(
+      startDashboard({ ...common, access: { kind: 'read-only' }, port: link.port }),
+      { code: 'EADDRINUSE' },
+    );
   });
 
   test('so many pages and no more', async () => {
     const stop = new AbortController();
-    const open = (): Promise<Response> => fetch(`http://127.0.0.1:${looking.port}/api/stream`, { signal: stop.signal });
+    const open = (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${looking.port}/api/stream`, { signal: stop.signal });
     const responses = await Promise.all(Array.from({ length: 51 }, open));
     assert.deepEqual(
       responses.map(({ status }) => status).filter(status => status !== 200),

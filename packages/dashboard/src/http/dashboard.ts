@@ -44,34 +44,47 @@ export type Dashboard = {
   close(): Promise<void>;
 };
 
-const listening = async (server: Server, host: string, port: number): Promise<number> => {
+async function listening(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, resolve);
   });
   return (server.address() as AddressInfo).port;
-};
+}
 
-const failed = (error: unknown, response: ServerResponse, { log, defects }: DashboardOptions): void => {
+function failed(
+  error: unknown,
+  response: ServerResponse,
+  { log, defects }: DashboardOptions,
+): void {
   // The client has disconnected: no response is possible.
   if (response.destroyed) return;
-  log.error('the dashboard failed to respond', { error: defects.textOf('Process', 'dashboard', error) });
+  log.error('the dashboard failed to respond', {
+    error: defects.textOf('Process', 'dashboard', error),
+  });
   if (response.headersSent) response.destroy();
-  else answerJson(response, 500, { message: 'internal error: see the log of the command that serves this dashboard' });
-};
+  else
+    answerJson(response, 500, {
+      message: 'internal error: see the log of the command that serves this dashboard',
+    });
+}
 
-const urlOf = (host: string, port: number, access: Access): string => {
+function urlOf(host: string, port: number, access: Access): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}/${access.kind === 'link' ? `#${access.token}` : ''}`;
-};
+}
 
 /**
  * Serves the dashboard and watches the cluster for it. Rejects when the address is not available.
  */
-export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
+export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { hosts, access, host = '127.0.0.1', clock } = options;
   const assets = readAssets();
-  const observer = new Observer({ ...options, simulated: hosts !== undefined, access: access.kind });
+  const observer = new Observer({
+    ...options,
+    simulated: hosts !== undefined,
+    access: access.kind,
+  });
   const clients = new SseClients(observer, clock);
   let names: ReadonlySet<string> = new Set();
   const server = boundedServer({ connections: connectionLimits.pages }, (request, response) => {
@@ -93,4 +106,4 @@ export const startDashboard = async (options: DashboardOptions): Promise<Dashboa
     await Promise.all([running, closed]);
   };
   return { url: urlOf(host, port, access), port, close };
-};
+}

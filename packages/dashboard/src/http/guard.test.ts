@@ -4,7 +4,11 @@ import { hostsOf, rejectForeignOrigin, withoutToken } from './guard.ts';
 
 const hosts = hostsOf('127.0.0.1', 8720);
 
-const cases: readonly (readonly [what: string, headers: Readonly<Record<string, string>>, welcome: boolean])[] = [
+const cases: readonly (readonly [
+  what: string,
+  headers: Readonly<Record<string, string>>,
+  welcome: boolean,
+])[] = [
   ['by its address', { host: '127.0.0.1:8720' }, true],
   ['by name', { host: 'localhost:8720' }, true],
   ['by name, shouted', { host: 'LOCALHOST:8720' }, true],
@@ -15,15 +19,43 @@ const cases: readonly (readonly [what: string, headers: Readonly<Record<string, 
   ['under another port', { host: 'localhost:8721' }, false],
   ['under no port', { host: 'localhost' }, false],
   ['from the page itself', { host: 'localhost:8720', origin: 'http://localhost:8720' }, true],
-  ['from the page under its other name', { host: 'localhost:8720', origin: 'http://127.0.0.1:8720' }, false],
+  [
+    'from the page under its other name',
+    { host: 'localhost:8720', origin: 'http://127.0.0.1:8720' },
+    false,
+  ],
   ['from another site', { host: 'localhost:8720', origin: 'https://evil.example' }, false],
-  ['from a page of another port', { host: 'localhost:8720', origin: 'http://localhost:3000' }, false],
-  ['over https, which this is not', { host: 'localhost:8720', origin: 'https://localhost:8720' }, false],
+  [
+    'from a page of another port',
+    { host: 'localhost:8720', origin: 'http://localhost:3000' },
+    false,
+  ],
+  [
+    'over https, which this is not',
+    { host: 'localhost:8720', origin: 'https://localhost:8720' },
+    false,
+  ],
   ['from a sandboxed frame or a file', { host: 'localhost:8720', origin: 'null' }, false],
-  ['as the browser says of the page itself', { host: 'localhost:8720', 'sec-fetch-site': 'same-origin' }, true],
-  ['as the browser says of an address typed in', { host: 'localhost:8720', 'sec-fetch-site': 'none' }, true],
-  ['as the browser says of another site', { host: 'localhost:8720', 'sec-fetch-site': 'cross-site' }, false],
-  ['as the browser says of another port', { host: 'localhost:8720', 'sec-fetch-site': 'same-site' }, false],
+  [
+    'as the browser says of the page itself',
+    { host: 'localhost:8720', 'sec-fetch-site': 'same-origin' },
+    true,
+  ],
+  [
+    'as the browser says of an address typed in',
+    { host: 'localhost:8720', 'sec-fetch-site': 'none' },
+    true,
+  ],
+  [
+    'as the browser says of another site',
+    { host: 'localhost:8720', 'sec-fetch-site': 'cross-site' },
+    false,
+  ],
+  [
+    'as the browser says of another port',
+    { host: 'localhost:8720', 'sec-fetch-site': 'same-site' },
+    false,
+  ],
 ];
 
 for (const [what, headers, welcome] of cases) {
@@ -32,7 +64,12 @@ for (const [what, headers, welcome] of cases) {
   });
 }
 
-const link = { host: 'localhost:8720', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+const link = {
+  host: 'localhost:8720',
+  'sec-fetch-site': 'cross-site',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+};
 
 test('a link to the page may stand anywhere, a web terminal for one; what is behind the page is not to be had so', () => {
   assert.equal(rejectForeignOrigin(link, hosts, true), undefined);
@@ -43,7 +80,11 @@ test('a link to the page may stand anywhere, a web terminal for one; what is beh
     { origin: 'https://evil.example' },
     { host: 'evil.example:8720' },
   ]) {
-    assert.equal(rejectForeignOrigin({ ...link, ...other }, hosts, true)?.status, 403, JSON.stringify(other));
+    assert.equal(
+      rejectForeignOrigin({ ...link, ...other }, hosts, true)?.status,
+      403,
+      JSON.stringify(other),
+    );
   }
 });
 
@@ -62,7 +103,17 @@ test('the host that it is bound to is its own too, and port 80 need not be named
 
 test('the token has to be there, whole, and as a bearer', () => {
   assert.equal(withoutToken('Bearer secret', 'secret'), undefined);
-  for (const header of [undefined, '', 'secret', 'Bearer', 'Bearer ', 'Bearer secre', 'Bearer secrets', 'bearer secret', 'Basic secret']) {
+  for (const header of [
+    undefined,
+    '',
+    'secret',
+    'Bearer',
+    'Bearer ',
+    'Bearer secre',
+    'Bearer secrets',
+    'bearer secret',
+    'Basic secret',
+  ]) {
     assert.equal(withoutToken(header, 'secret')?.status, 401, String(header));
   }
 });

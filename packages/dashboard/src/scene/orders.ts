@@ -21,7 +21,11 @@ export type HostOrder = { readonly node: string; readonly what: 'retirement' | '
 export type ApprovalOrder = { readonly key: string };
 
 /** Order to pause or resume a plan: exactly the one in the view, and no other with its name. */
-export type PlanOrder = { readonly plan: string; readonly uid: string; readonly what: 'pause' | 'resume' };
+export type PlanOrder = {
+  readonly plan: string;
+  readonly uid: string;
+  readonly what: 'pause' | 'resume';
+};
 
 /** Order to approve the step that a plan waits for. */
 export type PlanApprovalOrder = Omit<PlanOrder, 'what'> & PlanApprovalView;

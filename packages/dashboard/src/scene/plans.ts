@@ -24,7 +24,12 @@ export type PlanNodeView = {
   readonly wait?: PlanWaitView;
 };
 
-export type PlanStageView = { readonly name: string; readonly phase: string; readonly selected: number; readonly done: number };
+export type PlanStageView = {
+  readonly name: string;
+  readonly phase: string;
+  readonly selected: number;
+  readonly done: number;
+};
 
 export type PlanFailureView = {
   readonly node: string;
@@ -38,10 +43,17 @@ export type PlanFailureView = {
 };
 
 /** Approval that a plan waits for: of the run, or of the step after a stage. */
-export type PlanApprovalView = { readonly run: string; readonly revision: string; readonly specHash: string; readonly stage?: string };
+export type PlanApprovalView = {
+  readonly run: string;
+  readonly revision: string;
+  readonly specHash: string;
+  readonly stage?: string;
+};
 
 /** Numbers of a plan's nodes by progress, from its status. */
-export type PlanCountsView = Readonly<Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>>;
+export type PlanCountsView = Readonly<
+  Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>
+>;
 
 /** Number of done nodes of a run, from this time on. */
 export type PlanPointView = { readonly at: string; readonly done: number };
@@ -63,7 +75,11 @@ export type PlanForecastView = {
   readonly blocked: readonly { readonly node: string; readonly message: string }[];
   readonly blockedNodes: number;
   /** Workloads with the fewest ready pods, the worst first. */
-  readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
+  readonly lowest: readonly {
+    readonly workload: string;
+    readonly ready: number;
+    readonly replicas: number;
+  }[];
 };
 
 /** A MaintenancePlan, with the state that its operator last reported. */

@@ -46,12 +46,14 @@ class Line {
   /** `scene 3`, `delta 4`, `beat`. */
   get heard(): readonly string[] {
     return this.told.map(text =>
-      text.startsWith(':') ? 'beat' : `${/^event: (\w+)/.exec(text)?.[1]} ${/id: run\.(\d+)/.exec(text)?.[1]}`,
+      text.startsWith(':')
+        ? 'beat'
+        : `${/^event: (\w+)/.exec(text)?.[1]} ${/id: run\.(\d+)/.exec(text)?.[1]}`,
     );
   }
 }
 
-const source = () => {
+function source() {
   const deltaLog = new DeltaLog();
   let revision = 0;
   const tell = (delta: Delta = { gone: { nodes: [`n${revision}`] } }): void => {
@@ -64,7 +66,7 @@ const source = () => {
     deltaLog.add(revision, undefined);
   };
   return { tell, turn, source: all };
-};
+}
 
 test('a reader gets the scene, and then every delta once', () => {
   const { tell, source: all } = source();
@@ -101,7 +103,8 @@ test('one that comes back gets what it has missed, and the scene when nobody kno
   };
   assert.deepEqual(heard('run.1'), ['delta 2', 'delta 3']);
   assert.deepEqual(heard('run.3'), []);
-  for (const id of ['run.4', 'other.1', 'run', 'run.x', 'run.-1', '']) assert.deepEqual(heard(id), ['scene 3'], id);
+  for (const id of ['run.4', 'other.1', 'run', 'run.x', 'run.-1', ''])
+    assert.deepEqual(heard(id), ['scene 3'], id);
   for (let count = 0; count < 600; count += 1) tell();
   assert.deepEqual(heard('run.1'), ['scene 603'], 'the journal is bounded');
 });

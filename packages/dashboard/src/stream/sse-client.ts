@@ -22,10 +22,12 @@ export type StreamSource = {
 };
 
 /** Returns the revision in a `Last-Event-ID` of this run. */
-const revisionIn = (id: string | undefined, run: string): number | undefined => {
+function revisionIn(id: string | undefined, run: string): number | undefined {
   const [of, revision] = (id ?? '').split('.');
-  return of === run && revision !== undefined && /^\d+$/.test(revision) ? Number(revision) : undefined;
-};
+  return of === run && revision !== undefined && /^\d+$/.test(revision)
+    ? Number(revision)
+    : undefined;
+}
 
 /**
  * One open stream of server-sent events: a `scene`, then every `delta`. The next message is sent
@@ -39,7 +41,12 @@ export class SseClient {
   #revision: number | undefined;
   #giveUp: (() => void) | undefined;
 
-  constructor(response: SseResponse, source: StreamSource, clock: Clock, lastEventId: string | undefined) {
+  constructor(
+    response: SseResponse,
+    source: StreamSource,
+    clock: Clock,
+    lastEventId: string | undefined,
+  ) {
     this.#response = response;
     this.#source = source;
     this.#clock = clock;
@@ -52,7 +59,8 @@ export class SseClient {
   /** Sends all pending messages, as far as the client reads them. */
   pump(): void {
     while (this.#giveUp === undefined) {
-      const next = this.#revision === undefined ? 'forgotten' : this.#source.deltaLog.after(this.#revision);
+      const next =
+        this.#revision === undefined ? 'forgotten' : this.#source.deltaLog.after(this.#revision);
       if (next === 'nothing') return;
       if (next === 'forgotten') {
         const { revision, scene } = this.#source.snapshot();

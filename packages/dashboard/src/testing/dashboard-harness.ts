@@ -6,12 +6,14 @@ import type { DashboardHarness } from './place.ts';
 
 type Options = ConstructorParameters<typeof Observer>[0];
 
-/** An observer at work on a place of a test, with every change that it tells, and the end of both. */
-export const dashboardHarness = async (
+/**
+ * An observer at work on a place of a test, with every change that it tells, and the end of both.
+ */
+export async function dashboardHarness(
   at: DashboardHarness,
   clock: VirtualClock,
   more: Partial<Pick<Options, 'watcher' | 'machines' | 'plans'>> = {},
-) => {
+) {
   const observer = new Observer({
     watcher: at.ports,
     adapters: at.adapters,
@@ -32,4 +34,4 @@ export const dashboardHarness = async (
     await Promise.all([running, at.stop(), clock.advance(1000)]);
   };
   return { observer, deltas, end };
-};
+}

@@ -1,7 +1,7 @@
 import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
 
 /** Answers everything with one status, and keeps what it was asked. */
-export const fakeApi = (status: number, body: unknown = {}): Api & { readonly calls: ApiCall[] } => {
+export function fakeApi(status: number, body: unknown = {}): Api & { readonly calls: ApiCall[] } {
   const calls: ApiCall[] = [];
   return {
     calls,
@@ -10,4 +10,4 @@ export const fakeApi = (status: number, body: unknown = {}): Api & { readonly ca
       return { status, headers: {}, body };
     },
   };
-};
+}

@@ -4,7 +4,13 @@ import { maintenance, medik8s } from '@drydock/apis';
 import type { KindAdapter } from '@drydock/core/request';
 import type { Api, Watcher } from '@drydock/kube-client';
 import { EventRecorder } from '@drydock/kube-client';
-import { ClusterRuntime, createCluster, type EmbeddedCluster, inProcess, seeded } from '@drydock/kube-sim';
+import {
+  ClusterRuntime,
+  createCluster,
+  type EmbeddedCluster,
+  inProcess,
+  seeded,
+} from '@drydock/kube-sim';
 import { writesOn } from '@drydock/kube-sim/controllers';
 import { noMeter } from '@drydock/operator';
 import { NodeReconciler } from '@drydock/operator/node';
@@ -12,10 +18,16 @@ import type { Clock } from '@drydock/utils';
 import { PanicHandler, silentLog } from '@drydock/utils';
 import { parse } from 'yaml';
 
-/** A small cluster for the tests of the dashboard: three workers in two zones, with what a test puts on them. */
+/**
+ * A small cluster for the tests of the dashboard: three workers in two zones, with what a test puts
+ * on them.
+ */
 
-const crdFile = (name: string): JsonObject =>
-  parse(readFileSync(new URL(`../../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject;
+function crdFile(name: string): JsonObject {
+  return parse(
+    readFileSync(new URL(`../../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8'),
+  ) as JsonObject;
+}
 
 const crds = {
   maintenance: 'maintenances.drydock.dev',
@@ -26,7 +38,14 @@ const crds = {
   planApproval: 'maintenanceapprovals.drydock.dev',
 } as const;
 
-const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: '',
+  lastHeartbeatTime: null,
+  lastTransitionTime: null,
+};
 
 export type DashboardHarness = {
   readonly cluster: EmbeddedCluster;
@@ -45,38 +64,58 @@ const workers = [
   ['w3', 'south'],
 ] as const;
 
-const worker = (name: string, zone: string): JsonObject => ({
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone } },
-  status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
-});
+function worker(name: string, zone: string): JsonObject {
+  return {
+    metadata: {
+      name,
+      labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone },
+    },
+    status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
+  };
+}
 
 /** A Deployment of `replicas` pods in `shop`, with the budget that is given. */
-export const deployment = (name: string, replicas: number, pod: JsonObject = {}): JsonObject => ({
-  kind: 'Deployment',
-  metadata: { name, namespace: 'shop' },
-  spec: {
-    replicas,
-    selector: { matchLabels: { app: name } },
-    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...pod } },
-  },
-});
+export function deployment(name: string, replicas: number, pod: JsonObject = {}): JsonObject {
+  return {
+    kind: 'Deployment',
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...pod },
+      },
+    },
+  };
+}
 
-export const budget = (name: string, spec: JsonObject): JsonObject => ({
-  metadata: { name, namespace: 'shop' },
-  spec: { ...spec, selector: { matchLabels: { app: name } } },
-});
+export function budget(name: string, spec: JsonObject): JsonObject {
+  return {
+    metadata: { name, namespace: 'shop' },
+    spec: { ...spec, selector: { matchLabels: { app: name } } },
+  };
+}
 
 /** Makes one whose clock is given; pods take two seconds to start and three to end. */
-export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance']): DashboardHarness => {
+export function place(
+  clock: Clock,
+  kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance'],
+): DashboardHarness {
   const cluster = createCluster({ clock, random: seeded(7) });
   const writes = writesOn(cluster.registry);
   const make = (resource: string, draft: JsonObject): void => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
   };
-  for (const kind of kinds) make('customresourcedefinitions.apiextensions.k8s.io', crdFile(crds[kind]));
+  for (const kind of kinds)
+    make('customresourcedefinitions.apiextensions.k8s.io', crdFile(crds[kind]));
   make('namespaces', { metadata: { name: 'shop' } });
-  const life = new ClusterRuntime({ registry: cluster.registry, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
+  const life = new ClusterRuntime({
+    registry: cluster.registry,
+    clock,
+    pace: { startMs: 2000, stopMs: 3000, spread: 0 },
+  });
   life.start();
   for (const [name, zone] of workers) make('nodes', worker(name, zone));
   const ports = inProcess(cluster, { userAgent: 'drydock' });
@@ -87,7 +126,13 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
     running = new NodeReconciler({
       api: ports,
       watcher: ports,
-      recorder: new EventRecorder({ api: ports, clock, log: silentLog, random: seeded(8), instance: 'test' }),
+      recorder: new EventRecorder({
+        api: ports,
+        clock,
+        log: silentLog,
+        random: seeded(8),
+        instance: 'test',
+      }),
       meter: noMeter,
       fence: { mayAct: () => true },
       clock,
@@ -103,4 +148,4 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
     life.stop();
   };
   return { cluster, ports, adapters, make, operate, stop };
-};
+}

@@ -13,7 +13,7 @@ const maxAnnounced = 8;
  * Removes duplicates: two sources may announce the same event, which is shown once, as the more
  * urgent of them.
  */
-const once = (events: readonly MachineEvent[]): readonly MachineEvent[] => {
+function once(events: readonly MachineEvent[]): readonly MachineEvent[] {
   const seen = new Set<string>();
   return events.filter(({ provider, id }) => {
     const name = `${provider} ${id}`;
@@ -21,9 +21,16 @@ const once = (events: readonly MachineEvent[]): readonly MachineEvent[] => {
     seen.add(name);
     return true;
   });
-};
+}
 
-const announcedView = ({ provider, kind, state, description, deadline, notBefore }: MachineEvent): AnnouncedView => {
+function announcedView({
+  provider,
+  kind,
+  state,
+  description,
+  deadline,
+  notBefore,
+}: MachineEvent): AnnouncedView {
   const at = deadline ?? notBefore;
   return {
     provider,
@@ -32,20 +39,25 @@ const announcedView = ({ provider, kind, state, description, deadline, notBefore
     ...(description !== undefined && description !== '' && { description }),
     ...(at && { at: timeText(at) }),
   };
-};
+}
 
 /** Returns a field of a status that the operator has written. */
-const textIn = ({ status }: { readonly status: Readonly<Record<string, unknown>> }, name: string): string | undefined => {
+function textIn(
+  { status }: { readonly status: Readonly<Record<string, unknown>> },
+  name: string,
+): string | undefined {
   const value = status[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
-};
+}
 
-export const machineView = (request: MachineRequest): MachineView => {
+export function machineView(request: MachineRequest): MachineView {
   const { key, machineName, history, nodeName, events } = request;
   const node = history.nodeName ?? nodeName;
   const phase = history.phase ?? 'Pending';
   const strategy = history.strategy ?? request.strategy;
-  const [waitingFor, begins, deadline] = ['waitingFor', 'scheduledTime', 'deadline'].map(name => textIn(request, name));
+  const [waitingFor, begins, deadline] = ['waitingFor', 'scheduledTime', 'deadline'].map(name =>
+    textIn(request, name),
+  );
   return {
     key,
     machine: machineName,
@@ -61,14 +73,17 @@ export const machineView = (request: MachineRequest): MachineView => {
     ...(begins !== undefined && { begins }),
     ...(deadline !== undefined && { deadline }),
   };
-};
+}
 
 /**
  * Returns the view of a window. Its state comes from the operator's status, so that all users see
  * the same.
  */
-export const windowView = ({ name, problem, status }: MaintenanceWindow): WindowView => {
-  const { open, next } = status as { readonly open?: boolean; readonly next?: { readonly from: string; readonly to: string } };
+export function windowView({ name, problem, status }: MaintenanceWindow): WindowView {
+  const { open, next } = status as {
+    readonly open?: boolean;
+    readonly next?: { readonly from: string; readonly to: string };
+  };
   const until = open === true ? next?.to : next?.from;
   return {
     key: name,
@@ -76,4 +91,4 @@ export const windowView = ({ name, problem, status }: MaintenanceWindow): Window
     ...(until !== undefined && { until }),
     ...(problem !== undefined && { problem }),
   };
-};
+}

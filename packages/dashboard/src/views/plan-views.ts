@@ -24,40 +24,47 @@ const maxWaiting = 8;
 const maxFailures = 5;
 const maxTextLength = 512;
 
-const cut = (text: string): string => truncate(text, maxTextLength);
+function cut(text: string): string {
+  return truncate(text, maxTextLength);
+}
 
-const textIn = (object: JsonObject, name: string): string => {
+function textIn(object: JsonObject, name: string): string {
   const value = object[name];
   return typeof value === 'string' ? cut(value) : '';
-};
+}
 
 /** Returns a count of the status. */
-const numberIn = (object: JsonObject, name: string): number => {
+function numberIn(object: JsonObject, name: string): number {
   const value = object[name];
   return typeof value === 'number' && value > 0 ? value : 0;
-};
+}
 
-const partIn = (object: JsonObject, name: string): JsonObject | undefined => {
+function partIn(object: JsonObject, name: string): JsonObject | undefined {
   const value = object[name];
   return isObject(value) ? value : undefined;
-};
+}
 
-const listIn = (object: JsonObject, name: string): readonly JsonObject[] => {
+function listIn(object: JsonObject, name: string): readonly JsonObject[] {
   const value = object[name];
   return Array.isArray(value) ? (value as readonly unknown[]).filter(isObject) : [];
-};
+}
 
-const timeIn = (object: JsonObject, name: string): string => {
+function timeIn(object: JsonObject, name: string): string {
   const time = readTime(object[name]);
   return time === undefined ? '' : timeText(time);
-};
+}
 
-const waitView = (raw: JsonObject): PlanWaitView => {
+function waitView(raw: JsonObject): PlanWaitView {
   const [node, ends] = [textIn(raw, 'node'), timeIn(raw, 'ends')];
-  return { word: textIn(raw, 'word'), who: textIn(raw, 'who'), ...(node !== '' && { node }), ...(ends !== '' && { ends }) };
-};
+  return {
+    word: textIn(raw, 'word'),
+    who: textIn(raw, 'who'),
+    ...(node !== '' && { node }),
+    ...(ends !== '' && { ends }),
+  };
+}
 
-const nodeInFlight = (raw: JsonObject, waiting: readonly PlanWaitView[]): PlanNodeView => {
+function nodeInFlight(raw: JsonObject, waiting: readonly PlanWaitView[]): PlanNodeView {
   const node = textIn(raw, 'node');
   const wait = waiting.find(one => one.node === node);
   return {
@@ -67,47 +74,60 @@ const nodeInFlight = (raw: JsonObject, waiting: readonly PlanWaitView[]): PlanNo
     since: timeIn(raw, 'since'),
     ...(wait && { wait }),
   };
-};
+}
 
-const stageView = (raw: JsonObject): PlanStageView => ({
-  name: textIn(raw, 'name'),
-  phase: textIn(raw, 'phase'),
-  selected: numberIn(raw, 'selected'),
-  done: numberIn(raw, 'done'),
-});
+function stageView(raw: JsonObject): PlanStageView {
+  return {
+    name: textIn(raw, 'name'),
+    phase: textIn(raw, 'phase'),
+    selected: numberIn(raw, 'selected'),
+    done: numberIn(raw, 'done'),
+  };
+}
 
-const failureView = (raw: JsonObject): PlanFailureView => ({
-  node: textIn(raw, 'node'),
-  stage: textIn(raw, 'stage'),
-  step: textIn(raw, 'step'),
-  message: textIn(raw, 'message'),
-  at: timeIn(raw, 'time'),
-  held: raw['held'] === true,
-});
+function failureView(raw: JsonObject): PlanFailureView {
+  return {
+    node: textIn(raw, 'node'),
+    stage: textIn(raw, 'stage'),
+    step: textIn(raw, 'step'),
+    message: textIn(raw, 'message'),
+    at: timeIn(raw, 'time'),
+    held: raw['held'] === true,
+  };
+}
 
-const countsView = (raw: JsonObject): PlanCountsView => ({
-  due: numberIn(raw, 'due'),
-  blocked: numberIn(raw, 'blocked'),
-  inFlight: numberIn(raw, 'inFlight'),
-  done: numberIn(raw, 'done'),
-  failed: numberIn(raw, 'failed'),
-  skipped: numberIn(raw, 'skipped'),
-});
+function countsView(raw: JsonObject): PlanCountsView {
+  return {
+    due: numberIn(raw, 'due'),
+    blocked: numberIn(raw, 'blocked'),
+    inFlight: numberIn(raw, 'inFlight'),
+    done: numberIn(raw, 'done'),
+    failed: numberIn(raw, 'failed'),
+    skipped: numberIn(raw, 'skipped'),
+  };
+}
 
 /**
  * Returns the approval that the plan waits for; undefined when there is none, or when the status is
  * about an older spec.
  */
-export const approvalOf = ({ status, generation, deleting, specHash }: Plan): PlanApprovalView | undefined => {
+export function approvalOf({
+  status,
+  generation,
+  deleting,
+  specHash,
+}: Plan): PlanApprovalView | undefined {
   const isAsked = listIn(status, 'waiting').some(({ word }) => word === 'Approval');
   if (!isAsked || deleting || status['observedGeneration'] !== generation) return undefined;
   const { id, revision, stage } = partIn(status, 'run') ?? {};
   if (typeof id !== 'string' || typeof revision !== 'string') return undefined;
   return { run: id, revision, specHash, ...(typeof stage === 'string' && { stage }) };
-};
+}
 
 /** Returns the fields of the view that are lists. */
-const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'waiting' | 'failures'> => {
+function listsOf({
+  status,
+}: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'waiting' | 'failures'> {
   const waiting = listIn(status, 'waiting').map(waitView);
   const flying = listIn(status, 'inFlight');
   const names = new Set(flying.map(({ node }) => node));
@@ -117,24 +137,38 @@ const listsOf = ({ status }: Plan): Pick<PlanSummary, 'stages' | 'inFlight' | 'w
     waiting: waiting.filter(({ node }) => !names.has(node)).slice(0, maxWaiting),
     failures: listIn(status, 'failures').slice(-maxFailures).toReversed().map(failureView),
   };
-};
+}
 
 /** Returns the current or last run of a plan. */
-export const runIn = ({ status }: Plan): { readonly id: string; readonly startedAt: string } | undefined => {
+export function runIn({
+  status,
+}: Plan): { readonly id: string; readonly startedAt: string } | undefined {
   const run = partIn(status, 'run');
   return run && { id: textIn(run, 'id'), startedAt: timeIn(run, 'startTime') };
-};
+}
 
 /** Returns the number of done nodes of the run. */
-export const doneIn = ({ status }: Plan): number | undefined => {
+export function doneIn({ status }: Plan): number | undefined {
   const counts = partIn(status, 'nodes');
   return counts && numberIn(counts, 'done');
-};
+}
 
 /** Returns the forecast of the shown run. */
-const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecastView | undefined => {
+function forecastView({ forecast }: Plan, run: string | undefined): PlanForecastView | undefined {
   if (forecast === undefined || (run !== undefined && forecast.runId !== run)) return undefined;
-  const { rehearsedAt, end, latestEnd, firstEnd, finishes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest } = forecast;
+  const {
+    rehearsedAt,
+    end,
+    latestEnd,
+    firstEnd,
+    finishes,
+    windows,
+    podsMoved,
+    podsMovedAgain,
+    blocked,
+    blockedNodes,
+    lowest,
+  } = forecast;
   return {
     rehearsedAt: timeText(rehearsedAt),
     ...(end && { end: timeText(end) }),
@@ -148,9 +182,12 @@ const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecast
     blocked: blocked.slice(0, maxFailures),
     lowest: lowest.slice(0, maxFailures),
   };
-};
+}
 
-const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanSummary, 'startedAt' | 'deadline' | 'history' | 'forecast'> => {
+function timesOf(
+  plan: Plan,
+  history: readonly PlanPointView[],
+): Pick<PlanSummary, 'startedAt' | 'deadline' | 'history' | 'forecast'> {
   const run = runIn(plan);
   const forecast = forecastView(plan, run?.id);
   const { pace } = plan;
@@ -160,19 +197,30 @@ const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanSummar
     history,
     ...(forecast && { forecast }),
   };
-};
+}
 
 /**
  * Returns whether the plan is paused. The operator decides whether a pause has ended, because its
  * clock counts.
  */
-const isPaused = ({ paused, pause, status }: Plan): boolean =>
-  paused || (pause !== undefined && !listIn(status, 'conditions').some(one => one['type'] === 'Paused' && one['status'] === 'False'));
+function isPaused({ paused, pause, status }: Plan): boolean {
+  return (
+    paused ||
+    (pause !== undefined &&
+      !listIn(status, 'conditions').some(
+        one => one['type'] === 'Paused' && one['status'] === 'False',
+      ))
+  );
+}
 
 /** Returns the view of a plan with the history of its run. */
-export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanSummary => {
+export function planView(plan: Plan, history: readonly PlanPointView[] = []): PlanSummary {
   const { name, uid, aborted, deleting, status } = plan;
-  const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];
+  const [counts, resolved, approval] = [
+    partIn(status, 'nodes'),
+    partIn(status, 'resolved'),
+    approvalOf(plan),
+  ];
   return {
     key: name,
     uid,
@@ -187,4 +235,4 @@ export const planView = (plan: Plan, history: readonly PlanPointView[] = []): Pl
     ...(approval && { approval }),
     ...timesOf(plan, history),
   };
-};
+}

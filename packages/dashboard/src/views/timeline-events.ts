@@ -20,7 +20,8 @@ export class Moments {
     if (type === 'removed') return;
     this.#viewStore.put(object.view);
     if (this.#viewStore.size <= limit + slack) return;
-    for (const { key } of this.#viewStore.values().toSorted(byTime).slice(limit)) this.#viewStore.drop(key);
+    for (const { key } of this.#viewStore.values().toSorted(byTime).slice(limit))
+      this.#viewStore.drop(key);
   }
 
   newest(): readonly MomentView[] {

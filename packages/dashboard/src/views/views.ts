@@ -7,7 +7,14 @@ import { conditionOf, type Node, taintId } from '@drydock/core/node';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '@drydock/core/pod';
 import type { MaintenanceRequest } from '@drydock/core/request';
 import { endsOf, isDraining, messageOf, phaseOf } from '@drydock/core/request';
-import type { BlockerView, BudgetView, HoldView, NodeSummary, PodPhase, PodView } from '../scene.ts';
+import type {
+  BlockerView,
+  BudgetView,
+  HoldView,
+  NodeSummary,
+  PodPhase,
+  PodView,
+} from '../scene.ts';
 
 /** Views of single objects, as pure functions. */
 
@@ -29,61 +36,85 @@ const poolLabels = [
 /** Annotation of Cluster API on nodes: the MachineSet, or other owner of the machine. */
 const machineOwner = 'cluster.x-k8s.io/owner-name';
 
-const rolesOf = ({ labels }: Node): readonly string[] =>
-  Object.keys(labels)
+function rolesOf({ labels }: Node): readonly string[] {
+  return Object.keys(labels)
     .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
     .sort();
+}
 
 /** Returns the pool; where none is named, nodes with the same roles count as one. */
-const poolOf = (node: Node): string =>
-  poolLabels.map(label => node.labels[label]).find(pool => pool !== undefined) ??
-  node.annotations[machineOwner] ??
-  rolesOf(node).join(', ');
+function poolOf(node: Node): string {
+  return (
+    poolLabels.map(label => node.labels[label]).find(pool => pool !== undefined) ??
+    node.annotations[machineOwner] ??
+    rolesOf(node).join(', ')
+  );
+}
 
 const readiness: Readonly<Record<string, NodeSummary['ready']>> = { True: 'yes', False: 'no' };
 
-const instanceView = (node: Node): Pick<NodeSummary, 'instance'> => {
+function instanceView(node: Node): Pick<NodeSummary, 'instance'> {
   const instance = instanceOf(node.providerId);
   return instance === undefined ? {} : { instance };
-};
+}
 
-export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | undefined): NodeSummary => ({
-  key: node.name,
-  zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
-  pool: poolOf(node),
-  ...(plan !== undefined && { plan }),
-  roles: rolesOf(node),
-  ready: readiness[conditionOf(node, 'Ready')?.status ?? ''] ?? 'unknown',
-  cordoned: node.unschedulable,
-  taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
-  holds,
-  ...instanceView(node),
-});
+export function nodeView(
+  node: Node,
+  holds: readonly HoldView[],
+  plan: string | undefined,
+): NodeSummary {
+  return {
+    key: node.name,
+    zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
+    pool: poolOf(node),
+    ...(plan !== undefined && { plan }),
+    roles: rolesOf(node),
+    ready: readiness[conditionOf(node, 'Ready')?.status ?? ''] ?? 'unknown',
+    cordoned: node.unschedulable,
+    taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
+    holds,
+    ...instanceView(node),
+  };
+}
 
 /**
  * Returns the view of a node that is gone, or has never existed, but is named by a maintenance. A
  * node that is being replaced stays in its zone.
  */
-export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeSummary => ({
-  key: name,
-  zone,
-  pool: '',
-  roles: [],
-  ready: 'unknown',
-  cordoned: false,
-  taints: [],
-  holds,
-  missing: true,
-  ...(replaced && { replaced }),
-});
+export function missingNodeView(
+  name: string,
+  holds: readonly HoldView[],
+  replaced: boolean,
+  zone: string,
+): NodeSummary {
+  return {
+    key: name,
+    zone,
+    pool: '',
+    roles: [],
+    ready: 'unknown',
+    cordoned: false,
+    taints: [],
+    holds,
+    missing: true,
+    ...(replaced && { replaced }),
+  };
+}
 
-export const blockerView = (blocker: BlockerSummary): BlockerView => ({
-  ...blocker,
-  // The words are the core's own: they come from a status that the operator wrote.
-  stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<typeof needsHelp>[0]),
-});
+export function blockerView(blocker: BlockerSummary): BlockerView {
+  return {
+    ...blocker,
+    // The words are the core's own: they come from a status that the operator wrote.
+    stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<
+      typeof needsHelp
+    >[0]),
+  };
+}
 
-export const holdView = (request: MaintenanceRequest, blockers: readonly BlockerSummary[]): HoldView => {
+export function holdView(
+  request: MaintenanceRequest,
+  blockers: readonly BlockerSummary[],
+): HoldView {
   const { adapter, history, namespace, reason, requester } = request;
   const ends = endsOf(request);
   const vms = storedVms(request);
@@ -109,49 +140,59 @@ export const holdView = (request: MaintenanceRequest, blockers: readonly Blocker
     blockers: blockers.map(blockerView),
     ...(vms && { vms }),
   };
-};
+}
 
 /** Returns the phase of a pod. */
-export const podPhase = (pod: Pod): PodPhase => {
+export function podPhase(pod: Pod): PodPhase {
   if (isTerminating(pod)) return 'leaving';
   if (isFinished(pod)) return 'done';
   if (pod.nodeName === '') return 'pending';
   return pod.ready ? 'running' : 'starting';
-};
+}
 
 /**
  * Returns the workload. A ReplicaSet of a Deployment is named after it and the hash of its
  * template: users know the Deployment.
  */
-export const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
+export function workloadOf({
+  owner,
+  labels,
+  name,
+  namespace,
+}: Pod): Pick<PodView, 'kind' | 'workload'> {
   if (owner === undefined) return { kind: 'Pod', workload: `${namespace}/${name}` };
   const ending = `-${labels['pod-template-hash'] ?? ''}`;
   if (owner.kind === 'ReplicaSet' && ending !== '-' && owner.name.endsWith(ending)) {
     return { kind: 'Deployment', workload: `${namespace}/${owner.name.slice(0, -ending.length)}` };
   }
   return { kind: owner.kind, workload: `${namespace}/${owner.name}` };
-};
+}
 
-export const podView = (pod: Pod): PodView => ({
-  key: pod.key,
-  uid: pod.uid,
-  node: pod.nodeName,
-  ...workloadOf(pod),
-  phase: podPhase(pod),
-  stays: isDaemonSetPod(pod) || pod.mirror,
-  localData: pod.localData,
-});
+export function podView(pod: Pod): PodView {
+  return {
+    key: pod.key,
+    uid: pod.uid,
+    node: pod.nodeName,
+    ...workloadOf(pod),
+    phase: podPhase(pod),
+    stays: isDaemonSetPod(pod) || pod.mirror,
+    localData: pod.localData,
+  };
+}
 
 /** Returns the budget's problem, in the words for a blocked pod, but without a pod. */
-const budgetTrouble = (budget: Budget): BudgetView['trouble'] => {
+function budgetTrouble(budget: Budget): BudgetView['trouble'] {
   const isHelpless = budget.syncFailure !== undefined || neverAllows(budget);
   const isShort = budget.fresh && budget.currentHealthy < budget.desiredHealthy;
   if (!isHelpless && !isShort) return undefined;
-  const { message, remedy } = budgetBlockerInfo({ namespace: budget.namespace, name: '' } as Pod, budget);
+  const { message, remedy } = budgetBlockerInfo(
+    { namespace: budget.namespace, name: '' } as Pod,
+    budget,
+  );
   return { message, ...(remedy !== undefined && { remedy }) };
-};
+}
 
-export const budgetView = (budget: Budget): BudgetView => {
+export function budgetView(budget: Budget): BudgetView {
   const trouble = budgetTrouble(budget);
   return {
     key: budget.key,
@@ -161,4 +202,4 @@ export const budgetView = (budget: Budget): BudgetView => {
     pods: budget.expectedPods,
     ...(trouble && { trouble }),
   };
-};
+}

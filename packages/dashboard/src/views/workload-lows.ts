@@ -8,17 +8,29 @@ const maxShown = 5;
 const maxKept = 100;
 
 /** Current pods of a workload. */
-type Count = { readonly kind: string; ready: number; wanted: number; leaving: number; isWhole: boolean };
+type Count = {
+  readonly kind: string;
+  ready: number;
+  wanted: number;
+  leaving: number;
+  isWhole: boolean;
+};
 
 /** Kinds of owners without a fixed number of pods. */
 const uncounted: ReadonlySet<string> = new Set(['Pod', 'Job', 'Node', 'DaemonSet']);
 
 type Low = WorkloadView['lowest'];
 
-const share = ({ ready, replicas }: Pick<Low, 'ready' | 'replicas'>): number => ready / replicas;
+function share({ ready, replicas }: Pick<Low, 'ready' | 'replicas'>): number {
+  return ready / replicas;
+}
 
-const byShare = ([oneKey, one]: readonly [string, Low], [otherKey, other]: readonly [string, Low]): number =>
-  share(one) - share(other) || other.replicas - one.replicas || (oneKey < otherKey ? -1 : 1);
+function byShare(
+  [oneKey, one]: readonly [string, Low],
+  [otherKey, other]: readonly [string, Low],
+): number {
+  return share(one) - share(other) || other.replicas - one.replicas || (oneKey < otherKey ? -1 : 1);
+}
 
 /**
  * Lowest number of ready pods of each workload since the start: from pods alone, because workloads
@@ -59,7 +71,13 @@ export class LowestAvailability {
     const phase = podPhase(pod);
     const { kind, workload } = workloadOf(pod);
     if (phase === 'done' || pod.mirror || uncounted.has(kind)) return;
-    const count = this.#counts.get(workload) ?? { kind, ready: 0, wanted: 0, leaving: 0, isWhole: false };
+    const count = this.#counts.get(workload) ?? {
+      kind,
+      ready: 0,
+      wanted: 0,
+      leaving: 0,
+      isWhole: false,
+    };
     this.#counts.set(workload, count);
     if (phase === 'leaving') count.leaving += by;
     else count.wanted += by;

@@ -44,7 +44,10 @@ export class Collections {
   }
 
   /** Watches a collection until the signal is aborted. */
-  follow<T extends CachedObject>({ what, collection, project, told, mayLack }: Followed<T>, signal: AbortSignal): Promise<void> {
+  follow<T extends CachedObject>(
+    { what, collection, project, told, mayLack }: Followed<T>,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#loading.add(what);
     const sink: WatchHandler<T> = {
       changed: change => {
@@ -64,7 +67,8 @@ export class Collections {
       },
       failing: ({ message, status, retryInMs }) => {
         this.#loading.delete(what);
-        if (mayLack !== true || status !== 404) return this.#troubles.failing(what, message, retryInMs);
+        if (mayLack !== true || status !== 404)
+          return this.#troubles.failing(what, message, retryInMs);
         this.#missing.add(what);
         this.#changed();
       },

@@ -11,39 +11,62 @@ import { type DashboardHarness, place } from '../testing/place.ts';
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const windows = 'maintenancewindows.drydock.dev';
 const key = 'drydock-system/mm-w1';
-const path = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances/mm-w1';
+const path =
+  '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances/mm-w1';
 
-const event = (over: JsonObject = {}): JsonObject => ({
-  provider: 'aws',
-  id: 'event-1',
-  kind: 'retirement',
-  state: 'Scheduled',
-  deadline: '2026-01-10T00:00:00Z',
-  description: 'degraded hardware',
-  source: 'cloud',
-  ...over,
-});
+function event(over: JsonObject = {}): JsonObject {
+  return {
+    provider: 'aws',
+    id: 'event-1',
+    kind: 'retirement',
+    state: 'Scheduled',
+    deadline: '2026-01-10T00:00:00Z',
+    description: 'degraded hardware',
+    source: 'cloud',
+    ...over,
+  };
+}
 
-const maintenance = (events: readonly JsonObject[]): JsonObject => ({
-  metadata: { name: 'mm-w1', namespace: 'drydock-system' },
-  spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'w1', nodeName: 'w1', events: [...events] },
-});
+function maintenance(events: readonly JsonObject[]): JsonObject {
+  return {
+    metadata: { name: 'mm-w1', namespace: 'drydock-system' },
+    spec: {
+      maintenancescheduled: false,
+      machineid: 'i-1',
+      machinelink: 'w1',
+      nodeName: 'w1',
+      events: [...events],
+    },
+  };
+}
 
-const observingMachines = async (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) => {
-  const { observer, deltas, end } = await dashboardHarness(at, clock, { watcher, machines: machineAdapter });
+async function observingMachines(
+  at: DashboardHarness,
+  clock: VirtualClock,
+  watcher: Watcher = at.ports,
+) {
+  const { observer, deltas, end } = await dashboardHarness(at, clock, {
+    watcher,
+    machines: machineAdapter,
+  });
   const patch = async (body: JsonObject, part = '/status'): Promise<void> => {
-    const answer = await at.ports.call({ method: 'PATCH', path: path + part, contentType: 'application/merge-patch+json', body });
+    const answer = await at.ports.call({
+      method: 'PATCH',
+      path: path + part,
+      contentType: 'application/merge-patch+json',
+      body,
+    });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     await clock.advance(200);
   };
   return { observer, deltas, end, patch };
-};
+}
 
-const furnished = (clock: VirtualClock): DashboardHarness => {
+function furnished(clock: VirtualClock): DashboardHarness {
   const at = place(clock, ['maintenance', 'machineMaintenance', 'window']);
   at.make('namespaces', { metadata: { name: 'drydock-system' } });
   return at;
-};
+}
 
 test('what is announced about a machine is shown with its phase, what it waits for, and its deadline, until it is over', async () => {
   const clock = new VirtualClock();
@@ -61,7 +84,13 @@ test('what is announced about a machine is shown with its phase, what it waits f
       message: '',
       since: '2026-01-01T00:00:00Z',
       announced: [
-        { provider: 'aws', kind: 'retirement', state: 'Scheduled', description: 'degraded hardware', at: '2026-01-10T00:00:00Z' },
+        {
+          provider: 'aws',
+          kind: 'retirement',
+          state: 'Scheduled',
+          description: 'degraded hardware',
+          at: '2026-01-10T00:00:00Z',
+        },
       ],
       node: 'w1',
     },
@@ -78,7 +107,13 @@ test('what is announced about a machine is shown with its phase, what it waits f
   const [shown] = observer.scene().machines;
   assert.deepEqual(
     [shown?.phase, shown?.waitingFor, shown?.message, shown?.begins, shown?.deadline],
-    ['Scheduled', 'MaintenanceWindow', 'Begins at night', '2026-01-02T22:00:00Z', '2026-01-10T00:00:00Z'],
+    [
+      'Scheduled',
+      'MaintenanceWindow',
+      'Begins at night',
+      '2026-01-02T22:00:00Z',
+      '2026-01-10T00:00:00Z',
+    ],
   );
   await patch({ status: { phase: 'Succeeded', waitingFor: null } });
   assert.equal(observer.scene().machines[0]?.over, true);
@@ -113,7 +148,10 @@ test('windows are shown as the operator has last said of them', async () => {
   const spec = { openings: [{ cron: '0 22 * * *', duration: '6h' }] };
   at.make(windows, { metadata: { name: 'nights' }, spec });
   at.make(windows, { metadata: { name: 'wrong' }, spec: { ...spec, timeZone: 'Nowhere/Atall' } });
-  const status = { open: false, next: { from: '2026-01-01T22:00:00Z', to: '2026-01-02T04:00:00Z' } };
+  const status = {
+    open: false,
+    next: { from: '2026-01-01T22:00:00Z', to: '2026-01-02T04:00:00Z' },
+  };
   at.ports
     .call({
       method: 'PATCH',
@@ -144,7 +182,8 @@ test('a cluster without these kinds is no trouble; one that does not show them s
   const other = furnished(clock);
   const refusing: Watcher = {
     watch: async (collection, project, sink, signal) => {
-      if (!/machinemaintenances|maintenancewindows/.test(collection.path)) return other.ports.watch(collection, project, sink, signal);
+      if (!/machinemaintenances|maintenancewindows/.test(collection.path))
+        return other.ports.watch(collection, project, sink, signal);
       sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
     },
   };
@@ -167,7 +206,9 @@ test('somebody agrees to what waits for that, as it was seen, and to nothing els
   assert.equal((await approve(at.ports, request())).status, 409);
   await patch({ status: { phase: 'AwaitingApproval' } });
   const seen = request();
-  assert.deepEqual((await approve(at.ports, seen)).body, { message: 'the maintenance of machine w1 is approved' });
+  assert.deepEqual((await approve(at.ports, seen)).body, {
+    message: 'the maintenance of machine w1 is approved',
+  });
   await clock.advance(200);
   assert.equal(request().approved, true);
   assert.equal((await approve(at.ports, seen)).status, 409, 'it has been changed since');
@@ -182,12 +223,16 @@ test('an approval that the API server refuses is answered in its words', async (
       return { status, headers: {}, body };
     },
   });
-  const read = machineAdapter.readMaintenance({ ...maintenance([]), status: { phase: 'AwaitingApproval' } });
+  const read = machineAdapter.readMaintenance({
+    ...maintenance([]),
+    status: { phase: 'AwaitingApproval' },
+  });
   if (typeof read === 'string') assert.fail(read);
   const refused = await approve(answering(403, { kind: 'Status', message: 'not you' }), read);
   assert.deepEqual(refused, { status: 403, body: { message: 'not you' } });
   assert.equal((await approve(answering(404, {}), read)).status, 404);
   assert.equal(calls[0]?.path, path);
   assert.deepEqual(readApproval({ key }), { key });
-  for (const raw of [null, {}, { key: '' }, { key: 7 }, 'mm-w1']) assert.equal(typeof readApproval(raw), 'string', JSON.stringify(raw));
+  for (const raw of [null, {}, { key: '' }, { key: 7 }, 'mm-w1'])
+    assert.equal(typeof readApproval(raw), 'string', JSON.stringify(raw));
 });

@@ -77,4 +77,6 @@ export class MachineWatch {
 }
 
 /** Returns the maintenance; undefined for an invalid one. */
-const requestIn = (read: MachineRequest | string): MachineRequest | undefined => (typeof read === 'string' ? undefined : read);
+function requestIn(read: MachineRequest | string): MachineRequest | undefined {
+  return typeof read === 'string' ? undefined : read;
+}

@@ -41,7 +41,9 @@ class Group<T extends CachedObject> {
     const before = this.#objects.get(object.key);
     if (before !== undefined) this.#drop(before);
     if (change.type !== 'removed') this.#put(object);
-    return [...new Set([...(before === undefined ? [] : [this.#groupOf(before)]), this.#groupOf(object)])];
+    return [
+      ...new Set([...(before === undefined ? [] : [this.#groupOf(before)]), this.#groupOf(object)]),
+    ];
   }
 
   #put(object: T): void {
@@ -74,9 +76,16 @@ export class ObjectIndex {
   }
 
   #unscheduledIn(namespaces: readonly string[]): NonNullable<DrainInputs['unscheduled']> {
-    const stray = this.pods.in('').filter(pod => findsNoNode(pod) && namespaces.includes(pod.namespace));
+    const stray = this.pods
+      .in('')
+      .filter(pod => findsNoNode(pod) && namespaces.includes(pod.namespace));
     const readAt = Temporal.Instant.fromEpochMilliseconds(0);
-    return new Map([...Map.groupBy(stray, ({ namespace }) => namespace)].map(([namespace, pods]) => [namespace, { readAt, pods }]));
+    return new Map(
+      [...Map.groupBy(stray, ({ namespace }) => namespace)].map(([namespace, pods]) => [
+        namespace,
+        { readAt, pods },
+      ]),
+    );
   }
 
   /**
@@ -86,7 +95,9 @@ export class ObjectIndex {
   drainInputsAt(node: string): DrainInputs {
     const pods = this.pods.in(node);
     const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
-    const daemonSets = pods.flatMap(pod => (isDaemonSetPod(pod) ? [`${pod.namespace}/${pod.owner?.name ?? ''}`] : []));
+    const daemonSets = pods.flatMap(pod =>
+      isDaemonSetPod(pod) ? [`${pod.namespace}/${pod.owner?.name ?? ''}`] : [],
+    );
     const [known] = this.nodes.in(node);
     return {
       ...(known && { node: known }),

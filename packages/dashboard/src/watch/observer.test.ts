@@ -13,12 +13,19 @@ const order = { reason: 'new disk', force: false, deleteEmptyDirData: false };
 
 /** What a page makes of what it is told. */
 class Mirror {
-  readonly parts = { nodes: new Map<string, object>(), pods: new Map<string, object>(), budgets: new Map<string, object>() };
+  readonly parts = {
+    nodes: new Map<string, object>(),
+    pods: new Map<string, object>(),
+    budgets: new Map<string, object>(),
+  };
   told = 0;
 
   apply(delta: Delta): void {
     this.told += 1;
-    for (const [what, map] of Object.entries(this.parts) as ['nodes' | 'pods' | 'budgets', Map<string, object>][]) {
+    for (const [what, map] of Object.entries(this.parts) as [
+      'nodes' | 'pods' | 'budgets',
+      Map<string, object>,
+    ][]) {
       for (const view of delta[what] ?? []) map.set(view.key, view);
       for (const key of delta.gone?.[what] ?? []) map.delete(key);
     }
@@ -29,7 +36,7 @@ class Mirror {
   }
 }
 
-const watching = async (at: DashboardHarness, clock: VirtualClock) => {
+async function watching(at: DashboardHarness, clock: VirtualClock) {
   const observer = new Observer({
     watcher: at.ports,
     adapters: at.adapters,
@@ -56,17 +63,20 @@ const watching = async (at: DashboardHarness, clock: VirtualClock) => {
     return view;
   };
   return { observer, mirror, node, end };
-};
+}
 
-const keysOf = ({ nodes, pods, budgets }: Scene): readonly (readonly string[])[] =>
-  [nodes, pods, budgets].map(views => (views as readonly { readonly key: string }[]).map(({ key }) => key).sort());
+function keysOf({ nodes, pods, budgets }: Scene): readonly (readonly string[])[] {
+  return [nodes, pods, budgets].map(views =>
+    (views as readonly { readonly key: string }[]).map(({ key }) => key).sort(),
+  );
+}
 
-const shop = (at: DashboardHarness): void => {
+function shop(at: DashboardHarness): void {
   at.make('deployments.apps', deployment('web', 6));
   at.make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
   at.make('deployments.apps', deployment('payment', 3));
   at.make('poddisruptionbudgets.policy', budget('payment', { minAvailable: 3 }));
-};
+}
 
 test('it shows the nodes with their zones, the pods with what they belong to, and the budgets', async () => {
   const clock = new VirtualClock();
@@ -76,7 +86,13 @@ test('it shows the nodes with their zones, the pods with what they belong to, an
   const { observer, node, end } = await watching(at, clock);
   const { nodes, pods, budgets, facts } = observer.scene();
   assert.deepEqual(
-    nodes.map(({ key, zone, ready, cordoned, holds }) => [key, zone, ready, cordoned, holds.length]),
+    nodes.map(({ key, zone, ready, cordoned, holds }) => [
+      key,
+      zone,
+      ready,
+      cordoned,
+      holds.length,
+    ]),
     [
       ['w1', 'north', 'yes', false, 0],
       ['w2', 'north', 'yes', false, 0],
@@ -89,13 +105,31 @@ test('it shows the nodes with their zones, the pods with what they belong to, an
     new Set(['Deployment shop/web running', 'Deployment shop/payment running']),
   );
   assert.deepEqual(
-    budgets.map(({ key, allowed, healthy, desired, trouble }) => [key, allowed, healthy, desired, trouble?.message]),
+    budgets.map(({ key, allowed, healthy, desired, trouble }) => [
+      key,
+      allowed,
+      healthy,
+      desired,
+      trouble?.message,
+    ]),
     [
-      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption'],
+      [
+        'shop/payment',
+        0,
+        3,
+        3,
+        'budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption',
+      ],
       ['shop/web', 1, 6, 5, undefined],
     ],
   );
-  assert.deepEqual(facts, { access: 'link', cluster: 'test', makes: 'Maintenance', loading: [], unreadable: [] });
+  assert.deepEqual(facts, {
+    access: 'link',
+    cluster: 'test',
+    makes: 'Maintenance',
+    loading: [],
+    unreadable: [],
+  });
   assert.equal(node('w1').missing, undefined);
   await end();
 });
@@ -113,19 +147,32 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
   assert.deepEqual(await asked, { status: 201, body: { message: 'maintenance of w1 created' } });
   const [hold] = node('w1').holds;
   assert.ok(hold);
-  assert.deepEqual([hold.kind, hold.name, hold.phase, hold.reason, hold.draining], ['Maintenance', 'w1', 'Draining', 'new disk', true]);
+  assert.deepEqual(
+    [hold.kind, hold.name, hold.phase, hold.reason, hold.draining],
+    ['Maintenance', 'w1', 'Draining', 'new disk', true],
+  );
   assert.equal(hold.toEvict - hold.gone, hold.blockers.length, 'all that is left is blocked');
   assert.deepEqual(
     new Set(hold.blockers.map(({ message, stuck }) => `${message} ${stuck}`)),
-    new Set(['budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption true']),
+    new Set([
+      'budget payment needs 3 healthy pods of 3: as it stands, it allows no disruption true',
+    ]),
   );
   assert.match(hold.blockers[0]?.remedy ?? '', /kubectl -n shop describe pdb payment/);
   assert.equal(node('w1').cordoned, true);
   assert.deepEqual(
     observer.scene().moments.map(({ reason, about, at }) => [reason, about, at]),
-    ['DrainBlocked', 'MaintenanceBegun'].map(reason => [reason, 'Maintenance w1', '2026-01-01T00:00:10Z']),
+    ['DrainBlocked', 'MaintenanceBegun'].map(reason => [
+      reason,
+      'Maintenance w1',
+      '2026-01-01T00:00:10Z',
+    ]),
   );
-  assert.deepEqual(mirror.keys, keysOf(observer.scene()), 'whoever is told of changes only, knows the same');
+  assert.deepEqual(
+    mirror.keys,
+    keysOf(observer.scene()),
+    'whoever is told of changes only, knows the same',
+  );
   const request = observer.find(hold.store, undefined, hold.name);
   assert.ok(request);
   const given = release(at.ports, request);
@@ -148,7 +195,10 @@ test('an outlook says how many pods would leave and what would be in the way, an
   const { observer, mirror, end } = await watching(at, clock);
   const told = mirror.told;
   const outlook = observer.outlook('w1', { force: false, deleteEmptyDirData: false });
-  assert.deepEqual([outlook.stay, outlook.blockers.map(({ what, cause }) => `${what} ${cause}`)], [0, ['shop/alone Unmanaged']]);
+  assert.deepEqual(
+    [outlook.stay, outlook.blockers.map(({ what, cause }) => `${what} ${cause}`)],
+    [0, ['shop/alone Unmanaged']],
+  );
   assert.deepEqual(observer.outlook('w1', { force: true, deleteEmptyDirData: false }).blockers, []);
   await clock.advance(1000);
   assert.equal(mirror.told, told);
@@ -162,7 +212,10 @@ test('a maintenance of a node that is not there is shown all the same', async ()
   const asked = maintain(at.ports, observer.maker(), { node: 'w9', ...order });
   await clock.advance(1000);
   await asked;
-  assert.deepEqual([node('w9').missing, node('w9').holds.length, observer.hasNode('w9')], [true, 1, false]);
+  assert.deepEqual(
+    [node('w9').missing, node('w9').holds.length, observer.hasNode('w9')],
+    [true, 1, false],
+  );
   await end();
 });
 
@@ -171,11 +224,15 @@ test('a kind that the cluster does not serve is no trouble; what cannot be read 
   const at = place(clock, []);
   const refusing: Watcher = {
     watch: async (collection, project, sink, signal) => {
-      if (collection.path !== '/api/v1/events') return at.ports.watch(collection, project, sink, signal);
+      if (collection.path !== '/api/v1/events')
+        return at.ports.watch(collection, project, sink, signal);
       sink.failing?.({ message: 'events is forbidden', status: 403, retryInMs: 1000 });
     },
   };
-  const { observer, end } = await watching({ ...at, ports: { ...(at.ports as Api), ...refusing } }, clock);
+  const { observer, end } = await watching(
+    { ...at, ports: { ...(at.ports as Api), ...refusing } },
+    clock,
+  );
   assert.deepEqual(observer.scene().facts, {
     access: 'link',
     cluster: 'test',
@@ -218,8 +275,13 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of the coun
   }
   await clock.advance(500);
   assert.ok(deltas.length <= 5, `${deltas.length} deltas in 1.5 s`);
-  for (const { counts, ...rest } of deltas) assert.deepEqual([counts?.map(({ key }) => key), Object.keys(rest)], [['node-0'], []]);
-  assert.deepEqual(observer.podsOn('node-7').length, 10, 'of one node they are told when somebody asks');
+  for (const { counts, ...rest } of deltas)
+    assert.deepEqual([counts?.map(({ key }) => key), Object.keys(rest)], [['node-0'], []]);
+  assert.deepEqual(
+    observer.podsOn('node-7').length,
+    10,
+    'of one node they are told when somebody asks',
+  );
   done.abort();
   await running;
 });

@@ -7,7 +7,16 @@ import { isDraining } from '@drydock/core/request';
 import type { CachedObject, Change, Watcher } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
 import { creatableKind } from '../actions/maintenances.ts';
-import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeSummary, PodView, Scene } from '../scene.ts';
+import type {
+  AccessKind,
+  BudgetView,
+  DashboardInfo,
+  Delta,
+  DrainPreview,
+  NodeSummary,
+  PodView,
+  Scene,
+} from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
 import { readTimelineEvent, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
@@ -93,7 +102,8 @@ export class Observer {
       path: string,
       project: (raw: unknown) => T | undefined,
       told: (change: Change<T>) => void,
-    ): Promise<void> => this.#collections.follow({ what, collection: { path }, project, told }, signal);
+    ): Promise<void> =>
+      this.#collections.follow({ what, collection: { path }, project, told }, signal);
     await Promise.all([
       follow('nodes', '/api/v1/nodes', readNode, change => this.#nodeTold(change)),
       follow('pods', '/api/v1/pods', readPod, change => this.#podTold(change)),
@@ -157,12 +167,19 @@ export class Observer {
   }
 
   outlook(node: string, choice: Parameters<typeof outlookOf>[2]): DrainPreview {
-    return outlookOf(node, this.#objectIndex.drainInputsAt(node), choice, this.#options.clock.now());
+    return outlookOf(
+      node,
+      this.#objectIndex.drainInputsAt(node),
+      choice,
+      this.#options.clock.now(),
+    );
   }
 
   /** Returns the kind of new maintenances; undefined when none is served. */
   maker(): KindAdapter | undefined {
-    return creatableKind(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
+    return creatableKind(
+      this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)),
+    );
   }
 
   #factsNow(): DashboardInfo {
@@ -182,17 +199,28 @@ export class Observer {
     const project = (raw: unknown): Wanted | undefined => {
       const request = adapter.read(raw);
       if (typeof request === 'string') return undefined;
-      return { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
+      return {
+        key: request.key,
+        uid: request.uid,
+        resourceVersion: request.resourceVersion,
+        request,
+      };
     };
     const told = (change: Change<Wanted>): void => this.#requestTold(change);
     const { name: what, path } = adapter;
-    return this.#collections.follow({ what, collection: { path }, project, told, mayLack: true }, signal);
+    return this.#collections.follow(
+      { what, collection: { path }, project, told, mayLack: true },
+      signal,
+    );
   }
 
   #followEvents(component: string, signal: AbortSignal): Promise<void> {
     const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
     const told = (change: Change<TimelineEvent>): void => this.#moments.apply(change);
-    return this.#collections.follow({ what: 'events', collection, project: readTimelineEvent, told }, signal);
+    return this.#collections.follow(
+      { what: 'events', collection, project: readTimelineEvent, told },
+      signal,
+    );
   }
 
   #nodeTold(change: Change<Node>): void {
@@ -212,7 +240,10 @@ export class Observer {
 
   #requestTold(change: Change<Wanted>): void {
     const object = { ...change.object.request };
-    for (const node of this.#objectIndex.requests.apply({ type: change.type === 'removed' ? 'removed' : 'added', object }))
+    for (const node of this.#objectIndex.requests.apply({
+      type: change.type === 'removed' ? 'removed' : 'added',
+      object,
+    }))
       this.#stale.add(node);
   }
 
@@ -246,7 +277,10 @@ export class Observer {
     const drainInputs = draining ? this.#objectIndex.drainInputsAt(name) : undefined;
     const now = this.#options.clock.now();
     const holds = requests.map(request =>
-      holdView(request, drainInputs && isDraining(request) ? blockersNow(request, drainInputs, now) : []),
+      holdView(
+        request,
+        drainInputs && isDraining(request) ? blockersNow(request, drainInputs, now) : [],
+      ),
     );
     const zone = this.#nodes.get(name)?.zone ?? '';
     const view =
@@ -257,10 +291,13 @@ export class Observer {
   }
 
   #soon(): void {
-    this.#cancel ??= this.#options.clock.after(this.#pods.isCounted ? countedBatchMs : batchMs, () => {
-      this.#cancel = undefined;
-      this.#flush();
-    });
+    this.#cancel ??= this.#options.clock.after(
+      this.#pods.isCounted ? countedBatchMs : batchMs,
+      () => {
+        this.#cancel = undefined;
+        this.#flush();
+      },
+    );
   }
 
   #flush(): void {
@@ -286,8 +323,12 @@ export class Observer {
       moments: this.#moments.take(),
     };
     const parts = Object.entries(taken);
-    const changed = Object.fromEntries(parts.flatMap(([what, { changed }]) => (changed.length > 0 ? [[what, changed]] : [])));
-    const gone = Object.fromEntries(parts.flatMap(([what, { gone }]) => (gone.length > 0 ? [[what, gone]] : [])));
+    const changed = Object.fromEntries(
+      parts.flatMap(([what, { changed }]) => (changed.length > 0 ? [[what, changed]] : [])),
+    );
+    const gone = Object.fromEntries(
+      parts.flatMap(([what, { gone }]) => (gone.length > 0 ? [[what, gone]] : [])),
+    );
     const facts = this.#factsNow();
     const isNews = JSON.stringify(facts) !== JSON.stringify(this.#facts);
     this.#facts = facts;

@@ -12,27 +12,40 @@ const plans = 'maintenanceplans.drydock.dev';
 const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel';
 const approvals = '/apis/drydock.dev/v1alpha1/maintenanceapprovals';
 
-const observingPlans = (at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) =>
-  dashboardHarness(at, clock, { watcher, plans: planAdapter });
+function observingPlans(at: DashboardHarness, clock: VirtualClock, watcher: Watcher = at.ports) {
+  return dashboardHarness(at, clock, { watcher, plans: planAdapter });
+}
 
-const furnished = (clock: VirtualClock): DashboardHarness => {
+function furnished(clock: VirtualClock): DashboardHarness {
   const at = place(clock, ['maintenance', 'plan', 'planApproval']);
-  at.make(plans, { metadata: { name: 'kernel' }, spec: { nodeSelector: {}, work: { none: {} }, stages: [{ name: 'canary', limit: 1 }] } });
+  at.make(plans, {
+    metadata: { name: 'kernel' },
+    spec: { nodeSelector: {}, work: { none: {} }, stages: [{ name: 'canary', limit: 1 }] },
+  });
   return at;
-};
+}
 
 /** The operator reports. */
-const report = async (at: DashboardHarness, clock: VirtualClock, status: JsonObject): Promise<void> => {
+async function report(
+  at: DashboardHarness,
+  clock: VirtualClock,
+  status: JsonObject,
+): Promise<void> {
   const body = { status };
-  const answer = await at.ports.call({ method: 'PATCH', path: `${path}/status`, contentType: 'application/merge-patch+json', body });
+  const answer = await at.ports.call({
+    method: 'PATCH',
+    path: `${path}/status`,
+    contentType: 'application/merge-patch+json',
+    body,
+  });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   await clock.advance(200);
-};
+}
 
-const specNow = async (at: DashboardHarness): Promise<JsonObject> => {
+async function specNow(at: DashboardHarness): Promise<JsonObject> {
   const { body } = await at.ports.call({ method: 'GET', path });
   return (body as { readonly spec: JsonObject }).spec;
-};
+}
 
 test('a plan is shown, follows its status, and goes', async () => {
   const clock = new VirtualClock();
@@ -75,13 +88,17 @@ test('a cluster without plans is no trouble; one that does not show them says so
   const at = furnished(clock);
   const refusing: Watcher = {
     watch: async (collection, project, sink, signal) => {
-      if (!collection.path.includes('maintenanceplans')) return at.ports.watch(collection, project, sink, signal);
+      if (!collection.path.includes('maintenanceplans'))
+        return at.ports.watch(collection, project, sink, signal);
       sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
     },
   };
   const refused = await observingPlans(at, clock, refusing);
   const { facts, nodes } = refused.observer.scene();
-  assert.deepEqual([facts.loading, facts.unreadable, nodes.length], [[], [{ what: 'maintenance plans', message: 'forbidden' }], 3]);
+  assert.deepEqual(
+    [facts.loading, facts.unreadable, nodes.length],
+    [[], [{ what: 'maintenance plans', message: 'forbidden' }], 3],
+  );
   await refused.end();
 });
 
@@ -93,13 +110,23 @@ test('the very plan that was seen is paused and resumed, and no successor of its
   const plan = () => observer.findPlan('kernel', uid) ?? assert.fail('it is not there');
   assert.equal(observer.findPlan('kernel', 'another'), undefined);
   const before = await specNow(at);
-  assert.deepEqual(await applyPlanAction(at.ports, plan(), 'pause'), { status: 200, body: { message: 'plan kernel is paused' } });
+  assert.deepEqual(await applyPlanAction(at.ports, plan(), 'pause'), {
+    status: 200,
+    body: { message: 'plan kernel is paused' },
+  });
   assert.equal((await specNow(at))['paused'], true);
   await clock.advance(200);
   assert.equal(observer.scene().plans[0]?.paused, true);
   assert.equal((await applyPlanAction(at.ports, plan(), 'resume')).status, 200);
-  assert.deepEqual(await specNow(at), { ...before, paused: false }, 'and nothing else of it is changed');
-  assert.notEqual((await applyPlanAction(at.ports, { ...plan(), uid: 'another' }, 'pause')).status, 200);
+  assert.deepEqual(
+    await specNow(at),
+    { ...before, paused: false },
+    'and nothing else of it is changed',
+  );
+  assert.notEqual(
+    (await applyPlanAction(at.ports, { ...plan(), uid: 'another' }, 'pause')).status,
+    200,
+  );
   assert.equal((await specNow(at))['paused'], false);
   await end();
 });
@@ -109,7 +136,9 @@ test('what it waits for is approved once, under its own name, and goes with the 
   const at = furnished(clock);
   const { observer, end } = await observingPlans(at, clock);
   const run = { id: '1', revision: 'r1', startTime: '2026-01-01T00:00:00Z', stage: 'canary' };
-  const waiting = [{ word: 'Approval', who: 'somebody has to agree', since: '2026-01-01T00:00:00Z' }];
+  const waiting = [
+    { word: 'Approval', who: 'somebody has to agree', since: '2026-01-01T00:00:00Z' },
+  ];
   await report(at, clock, { phase: 'AwaitingApproval', observedGeneration: 1, run, waiting });
   const [view] = observer.scene().plans;
   const plan = observer.findPlan('kernel', view?.uid ?? '') ?? assert.fail('it is not there');
@@ -118,11 +147,17 @@ test('what it waits for is approved once, under its own name, and goes with the 
   assert.equal((await approvePlan(at.ports, plan, { ...approval, revision: 'r0' })).status, 409);
   for (const _time of ['once', 'twice']) {
     const said = await approvePlan(at.ports, plan, approval);
-    assert.deepEqual(said, { status: 200, body: { message: 'plan kernel: what follows stage canary is approved' } });
+    assert.deepEqual(said, {
+      status: 200,
+      body: { message: 'plan kernel: what follows stage canary is approved' },
+    });
   }
   const { body } = await at.ports.call({ method: 'GET', path: approvals });
   const { items } = body as {
-    readonly items: readonly { readonly spec: unknown; readonly metadata: { readonly ownerReferences: readonly unknown[] } }[];
+    readonly items: readonly {
+      readonly spec: unknown;
+      readonly metadata: { readonly ownerReferences: readonly unknown[] };
+    }[];
   };
   assert.deepEqual(
     items.map(({ spec }) => spec),

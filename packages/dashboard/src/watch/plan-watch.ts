@@ -48,7 +48,10 @@ export class PlanWatch {
   run(collections: Collections, { readPlan }: PlanClient, signal: AbortSignal): Promise<void> {
     const told = (change: Change<Plan>): void => this.#told(change);
     const collection = { path: plansPath };
-    return collections.follow({ what: 'maintenance plans', collection, project: readPlan, told, mayLack: true }, signal);
+    return collections.follow(
+      { what: 'maintenance plans', collection, project: readPlan, told, mayLack: true },
+      signal,
+    );
   }
 
   #told({ type, object }: Change<Plan>): void {

@@ -8,7 +8,7 @@ import { PodWatch } from './pod-watch.ts';
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 
 /** A pod of the Deployment that its name begins with. */
-const pod = (name: string, { ready = true, leaving = false, node = 'n1' } = {}) => {
+function pod(name: string, { ready = true, leaving = false, node = 'n1' } = {}) {
   const [app = ''] = name.split('-');
   return readPod({
     metadata: {
@@ -17,19 +17,30 @@ const pod = (name: string, { ready = true, leaving = false, node = 'n1' } = {}) 
       uid: `uid-${name}`,
       resourceVersion: '1',
       labels: { 'pod-template-hash': 'abc' },
-      ownerReferences: [{ kind: 'ReplicaSet', name: `${app}-abc`, uid: 'u', apiVersion: 'apps/v1', controller: true }],
+      ownerReferences: [
+        {
+          kind: 'ReplicaSet',
+          name: `${app}-abc`,
+          uid: 'u',
+          apiVersion: 'apps/v1',
+          controller: true,
+        },
+      ],
       ...(leaving && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     },
     spec: { nodeName: node },
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
   });
-};
+}
 
-const watching = () => {
+function watching() {
   const index = new ObjectIndex();
   const watch = new PodWatch(index);
   const node = (name: string, type: 'added' | 'removed' = 'added'): void => {
-    index.nodes.apply({ type, object: readNode({ metadata: { name, uid: name, resourceVersion: '1' } }) });
+    index.nodes.apply({
+      type,
+      object: readNode({ metadata: { name, uid: name, resourceVersion: '1' } }),
+    });
   };
   const put = (...given: Parameters<typeof pod>): void => {
     watch.told({ type: 'added', object: pod(...given) });
@@ -41,11 +52,14 @@ const watching = () => {
     watch.settle(now);
     return watch.lows
       .values()
-      .map(({ key, ready, replicas, lowest }) => `${key} ${ready}/${replicas} lowest ${lowest.ready}/${lowest.replicas}`)
+      .map(
+        ({ key, ready, replicas, lowest }) =>
+          `${key} ${ready}/${replicas} lowest ${lowest.ready}/${lowest.replicas}`,
+      )
       .toSorted();
   };
   return { watch, node, put, drop, lows };
-};
+}
 
 test('pods are told one by one up to 150 nodes, counted beyond, and told again well below', () => {
   const { watch, node, put } = watching();
@@ -55,7 +69,10 @@ test('pods are told one by one up to 150 nodes, counted beyond, and told again w
   assert.deepEqual([watch.settle(now), watch.pods.size, watch.counts.size], [false, 2, 0]);
   node('n151');
   assert.equal(watch.settle(now), true);
-  assert.deepEqual([watch.pods.size, watch.counts.values()], [0, [{ key: 'n1', running: 1, starting: 1 }]]);
+  assert.deepEqual(
+    [watch.pods.size, watch.counts.values()],
+    [0, [{ key: 'n1', running: 1, starting: 1 }]],
+  );
   put('web-2');
   assert.equal(watch.settle(now), false);
   assert.deepEqual(watch.counts.values(), [{ key: 'n1', running: 2 }]);

@@ -16,14 +16,14 @@ const maxNodes = 150;
  */
 const backAt = 0.8;
 
-const countsOf = (node: string, pods: readonly Pod[]): PodCountsView => {
+function countsOf(node: string, pods: readonly Pod[]): PodCountsView {
   const counts: { [Phase in PodPhase]?: number } = {};
   for (const pod of pods) {
     const phase = podPhase(pod);
     counts[phase] = (counts[phase] ?? 0) + 1;
   }
   return { key: node, ...counts };
-};
+}
 
 /** Pods of the cluster as shown: one by one while they are few, else as counts by node. */
 export class PodWatch {

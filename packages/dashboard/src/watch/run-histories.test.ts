@@ -4,15 +4,26 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { planAdapter } from '@drydock/apis';
 import { RunHistories } from './run-histories.ts';
 
-const planAt = (status: JsonObject, uid = 'u1') =>
-  planAdapter.readPlan({
-    metadata: { name: 'kernel', uid, resourceVersion: '1', generation: 1, creationTimestamp: '2026-05-01T10:00:00Z' },
+function planAt(status: JsonObject, uid = 'u1') {
+  return planAdapter.readPlan({
+    metadata: {
+      name: 'kernel',
+      uid,
+      resourceVersion: '1',
+      generation: 1,
+      creationTimestamp: '2026-05-01T10:00:00Z',
+    },
     spec: { nodeSelector: {}, work: { none: {} } },
     status,
   });
+}
 
-const going = (done: number, id = '1', uid = 'u1') =>
-  planAt({ run: { id, revision: 'r', startTime: '2026-05-01T10:00:00Z' }, nodes: { done } }, uid);
+function going(done: number, id = '1', uid = 'u1') {
+  return planAt(
+    { run: { id, revision: 'r', startTime: '2026-05-01T10:00:00Z' }, nodes: { done } },
+    uid,
+  );
+}
 
 test('a point for each change of what is done, by run and by plan', () => {
   const histories = new RunHistories();
@@ -24,7 +35,11 @@ test('a point for each change of what is done, by run and by plan', () => {
     { at: 't1', done: 0 },
     { at: 't3', done: 2 },
   ]);
-  assert.deepEqual(histories.follow(going(0, '2'), 't4'), [{ at: 't4', done: 0 }], 'another run begins anew');
+  assert.deepEqual(
+    histories.follow(going(0, '2'), 't4'),
+    [{ at: 't4', done: 0 }],
+    'another run begins anew',
+  );
   histories.forget(going(0, '2'));
   assert.deepEqual(histories.follow(going(0, '2'), 't5'), [{ at: 't5', done: 0 }]);
 });

@@ -31,5 +31,6 @@ export class RunHistories {
 }
 
 /** Returns every second point, with the first and the last. */
-const thinned = (points: readonly PlanPointView[]): readonly PlanPointView[] =>
-  points.filter((_, index) => index % 2 === 0 || index === points.length - 1);
+function thinned(points: readonly PlanPointView[]): readonly PlanPointView[] {
+  return points.filter((_, index) => index % 2 === 0 || index === points.length - 1);
+}

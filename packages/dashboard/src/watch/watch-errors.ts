@@ -19,7 +19,10 @@ export class WatchErrors {
 
   failing(what: string, message: string, retryInMs: number): void {
     this.#all.get(what)?.forget();
-    this.#all.set(what, { message, forget: this.#clock.after(retryInMs + patienceMs, () => this.mended(what)) });
+    this.#all.set(what, {
+      message,
+      forget: this.#clock.after(retryInMs + patienceMs, () => this.mended(what)),
+    });
     this.#changed();
   }
 
@@ -32,7 +35,9 @@ export class WatchErrors {
   }
 
   list(): readonly { readonly what: string; readonly message: string }[] {
-    return [...this.#all].map(([what, { message }]) => ({ what, message })).sort((one, other) => (one.what < other.what ? -1 : 1));
+    return [...this.#all]
+      .map(([what, { message }]) => ({ what, message }))
+      .sort((one, other) => (one.what < other.what ? -1 : 1));
   }
 
   stop(): void {

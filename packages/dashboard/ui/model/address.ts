@@ -13,10 +13,12 @@ export type FleetView = {
 };
 
 /** Returns whether a fragment is a view; one without a name is a token. */
-export const isView = (fragment: string): boolean => fragment.includes('=');
+export function isView(fragment: string): boolean {
+  return fragment.includes('=');
+}
 
 /** Parses a view from a fragment; ignores invalid values. */
-export const readView = (fragment: string): FleetView => {
+export function readView(fragment: string): FleetView {
   const given = new URLSearchParams(isView(fragment) ? fragment : '');
   const zoom = given.get('in');
   return {
@@ -24,12 +26,13 @@ export const readView = (fragment: string): FleetView => {
     grouping: groupings.find(grouping => grouping === given.get('by')) ?? 'zone',
     ...(zoom !== null && { zoom }),
   };
-};
+}
 
 /** Returns the fragment of a view; empty for the default. */
-export const viewText = ({ asCells, grouping, zoom }: FleetView): string =>
-  new URLSearchParams({
+export function viewText({ asCells, grouping, zoom }: FleetView): string {
+  return new URLSearchParams({
     ...(asCells && { view: 'fleet' }),
     ...(grouping !== 'zone' && { by: grouping }),
     ...(zoom !== undefined && { in: zoom }),
   }).toString();
+}

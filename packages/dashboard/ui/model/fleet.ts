@@ -5,7 +5,17 @@ import { nodeBadge } from './words.ts';
 /** Nodes of a large cluster as cells in groups, those that need attention first. Pure. */
 
 /** States of nodes, in the order in which they are shown. */
-const fleetStates = ['blocked', 'failed', 'waiting', 'draining', 'held', 'returning', 'unready', 'cordoned', 'service'] as const;
+const fleetStates = [
+  'blocked',
+  'failed',
+  'waiting',
+  'draining',
+  'held',
+  'returning',
+  'unready',
+  'cordoned',
+  'service',
+] as const;
 export type FleetState = (typeof fleetStates)[number];
 
 export const fleetWords: Readonly<Record<FleetState, string>> = {
@@ -43,24 +53,28 @@ export type Cell = { readonly key: string; readonly state: FleetState };
 export type CellGroup = { readonly name: string; readonly cells: readonly Cell[] };
 
 /** Returns the state of a node. `isAwaited`: an event of its machine waits for a user. */
-export const fleetStateOf = (node: NodeSummary, isAwaited: boolean): FleetState => {
+export function fleetStateOf(node: NodeSummary, isAwaited: boolean): FleetState {
   const { tone } = nodeBadge(node);
   if (tone === 'held') return node.holds.some(({ drained }) => drained) ? 'held' : 'waiting';
   return isAwaited && attention[tone] === attention.service ? 'waiting' : tone;
-};
+}
 
-const groupName = (node: NodeSummary, grouping: Grouping): string => {
-  if (grouping === 'plan') return node.holds.find(({ plan }) => plan !== undefined)?.plan ?? node.plan ?? '';
+function groupName(node: NodeSummary, grouping: Grouping): string {
+  if (grouping === 'plan')
+    return node.holds.find(({ plan }) => plan !== undefined)?.plan ?? node.plan ?? '';
   return node[grouping];
-};
+}
 
 /** Returns whether a search for this text finds the node, by name, zone, pool, plan or state. */
-export const isFound = (node: NodeSummary, state: FleetState, text: string): boolean => {
+export function isFound(node: NodeSummary, state: FleetState, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   return (
-    wanted === '' || `${node.key} ${node.zone} ${node.pool} ${groupName(node, 'plan')} ${fleetWords[state]}`.toLowerCase().includes(wanted)
+    wanted === '' ||
+    `${node.key} ${node.zone} ${node.pool} ${groupName(node, 'plan')} ${fleetWords[state]}`
+      .toLowerCase()
+      .includes(wanted)
   );
-};
+}
 
 type Asked = {
   readonly grouping: Grouping;
@@ -69,20 +83,26 @@ type Asked = {
   readonly search: string;
 };
 
-const isSame = (one: readonly Cell[], other: readonly Cell[]): boolean =>
-  one.length === other.length && one.every(({ key, state }, index) => key === other[index]?.key && state === other[index].state);
+function isSame(one: readonly Cell[], other: readonly Cell[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ key, state }, index) => key === other[index]?.key && state === other[index].state)
+  );
+}
 
-const urgency = ({ cells: [first] }: CellGroup): number => attention[first?.state ?? 'service'];
+function urgency({ cells: [first] }: CellGroup): number {
+  return attention[first?.state ?? 'service'];
+}
 
 /**
  * Returns the matching nodes in groups. An unchanged group is the same object as before, so that it
  * is not drawn again.
  */
-export const groupsOf = (
+export function groupsOf(
   nodes: readonly NodeSummary[],
   { grouping, awaited, search }: Asked,
   before: readonly CellGroup[],
-): readonly CellGroup[] => {
+): readonly CellGroup[] {
   const byName = new Map<string, Map<FleetState, Cell[]>>();
   for (const node of nodes) {
     const state = fleetStateOf(node, awaited.has(node.key));
@@ -107,23 +127,30 @@ export const groupsOf = (
       Number(one.name === '') - Number(other.name === '') ||
       collator.compare(one.name, other.name),
   );
-};
+}
 
 /** Returns the number of cells in each state, those that need attention first. */
-export const countsOf = (cells: Iterable<Cell>): readonly (readonly [state: FleetState, count: number])[] => {
+export function countsOf(
+  cells: Iterable<Cell>,
+): readonly (readonly [state: FleetState, count: number])[] {
   const counts = new Map<FleetState, number>();
   for (const { state } of cells) counts.set(state, (counts.get(state) ?? 0) + 1);
   return fleetStates.flatMap(state => {
     const count = counts.get(state) ?? 0;
     return count > 0 ? [[state, count] as const] : [];
   });
-};
+}
 
 /**
  * Returns the index of the cell that a key leads to; undefined where it leads nowhere. `columns` is
  * the number of cells in a row.
  */
-export const stepOf = (key: string, index: number, count: number, columns: number): number | undefined => {
+export function stepOf(
+  key: string,
+  index: number,
+  count: number,
+  columns: number,
+): number | undefined {
   const steps: Readonly<Record<string, number>> = {
     ArrowLeft: index - 1,
     ArrowRight: index + 1,
@@ -134,4 +161,4 @@ export const stepOf = (key: string, index: number, count: number, columns: numbe
   };
   const next = steps[key];
   return next === undefined || next < 0 || next >= count ? undefined : next;
-};
+}

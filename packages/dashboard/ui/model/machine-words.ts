@@ -42,35 +42,50 @@ const strategyWords: Readonly<Record<MachineStrategy, string>> = {
  * Returns the kinds of events, for example `retirement`. Objects of other operators may not name
  * the event.
  */
-export const kindsOf = ({ announced }: MachineView): string => {
+export function kindsOf({ announced }: MachineView): string {
   const kinds = [...new Set(announced.map(({ kind }) => kindWords[kind]))];
   return kinds.length === 0 ? 'replacement' : kinds.join(', ');
-};
+}
 
-export const phaseOf = ({ phase, deleting }: MachineView): string => (deleting ? 'ending' : phaseWords[phase]);
+export function phaseOf({ phase, deleting }: MachineView): string {
+  return deleting ? 'ending' : phaseWords[phase];
+}
 
 /** Returns the strategy; empty before it is decided. */
-export const strategyOf = ({ strategy }: MachineView): string => (strategy === undefined ? '' : strategyWords[strategy]);
+export function strategyOf({ strategy }: MachineView): string {
+  return strategy === undefined ? '' : strategyWords[strategy];
+}
 
-const isAhead = ({ state }: AnnouncedView): boolean => state === 'Scheduled';
+function isAhead({ state }: AnnouncedView): boolean {
+  return state === 'Scheduled';
+}
 
 /** Returns `aws announces: retirement in about 13 days`. */
-export const announcedText = (event: AnnouncedView, nowMs: number): string => {
+export function announcedText(event: AnnouncedView, nowMs: number): string {
   const { provider, kind, state, at } = event;
-  const when = isAhead(event) ? (at === undefined ? '' : ` ${until(at, nowMs)}`) : `, ${state === 'Active' ? 'now' : state.toLowerCase()}`;
+  const when = isAhead(event)
+    ? at === undefined
+      ? ''
+      : ` ${until(at, nowMs)}`
+    : `, ${state === 'Active' ? 'now' : state.toLowerCase()}`;
   return `${provider} announces: ${kindWords[kind]}${when}`;
-};
+}
 
 /** Returns the appearance: a user has to act, Drydock acts, or nothing happens for now. */
-export const toneOf = ({ phase }: MachineView): 'unready' | 'draining' | 'held' => {
+export function toneOf({ phase }: MachineView): 'unready' | 'draining' | 'held' {
   if (phase === 'AwaitingApproval') return 'unready';
-  return phase === 'Draining' || phase === 'Surging' || phase === 'Replacing' || phase === 'Releasing' ? 'draining' : 'held';
-};
+  return phase === 'Draining' ||
+    phase === 'Surging' ||
+    phase === 'Replacing' ||
+    phase === 'Releasing'
+    ? 'draining'
+    : 'held';
+}
 
 /** Returns the state of a window: open or closed, and until when. */
-export const windowText = ({ open, until: at, problem }: WindowView, nowMs: number): string => {
+export function windowText({ open, until: at, problem }: WindowView, nowMs: number): string {
   if (problem !== undefined) return `never open: ${problem}`;
   if (open === undefined) return 'no state reported yet';
   const word = open ? 'open' : 'closed';
   return at === undefined ? word : `${word}, ${open ? 'closes' : 'opens'} ${until(at, nowMs)}`;
-};
+}

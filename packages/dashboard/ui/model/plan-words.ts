@@ -58,17 +58,20 @@ const stageWords: Readonly<Record<string, string>> = {
 };
 
 /** Returns the progress of a stage: `running, 1 of 3`. */
-export const stageText = ({ phase, done, selected }: PlanStageView): string =>
-  `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
+export function stageText({ phase, done, selected }: PlanStageView): string {
+  return `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
+}
 
 /** Returns appearance and word for the phase of a plan. */
-export const planBadge = ({ phase }: PlanSummary): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
+export function planBadge({ phase }: PlanSummary): NodeBadge {
+  return { tone: tones[phase], word: phaseWords[phase] };
+}
 
 /** Returns the state of a node in flight, and for how long. */
-export const nodeStateText = ({ state, since: at }: PlanNodeView, nowMs: number): string => {
+export function nodeStateText({ state, since: at }: PlanNodeView, nowMs: number): string {
   const long = since(at, nowMs);
   return long === '' ? stateWords[state] : `${stateWords[state]}, for ${long}`;
-};
+}
 
 const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
   ['due', 'due'],
@@ -80,43 +83,60 @@ const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
 ];
 
 /** Returns `5 due, 1 in flight`, without counts of zero. */
-export const countsText = ({ counts }: PlanSummary): string => {
+export function countsText({ counts }: PlanSummary): string {
   if (counts === undefined) return 'not reconciled by an operator yet';
-  const said = countWords.flatMap(([name, word]) => (counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : []));
+  const said = countWords.flatMap(([name, word]) =>
+    counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : [],
+  );
   return said.length === 0 ? 'no node is due' : said.join(', ');
-};
+}
 
 /** Returns the number of nodes of all stages in this run, and of those done. */
-export const progressOf = ({ counts, stages }: PlanSummary): { readonly done: number; readonly all: number } => ({
-  done: counts?.done ?? 0,
-  all: stages.reduce((sum, { selected }) => sum + selected, 0),
-});
+export function progressOf({ counts, stages }: PlanSummary): {
+  readonly done: number;
+  readonly all: number;
+} {
+  return {
+    done: counts?.done ?? 0,
+    all: stages.reduce((sum, { selected }) => sum + selected, 0),
+  };
+}
 
 /** Returns the message where it adds to the counts and the waits. */
-export const messageOf = ({ phase, message, waiting }: PlanSummary): string => {
-  const isSaid = phase === 'Running' || phase === 'Complete' || phase === 'Paused' || waiting.some(({ who }) => who === message);
+export function messageOf({ phase, message, waiting }: PlanSummary): string {
+  const isSaid =
+    phase === 'Running' ||
+    phase === 'Complete' ||
+    phase === 'Paused' ||
+    waiting.some(({ who }) => who === message);
   return isSaid ? '' : message;
-};
+}
 
 /** Returns a wait, and when it may end. */
-export const waitText = ({ who, ends }: PlanWaitView, nowMs: number): string => {
+export function waitText({ who, ends }: PlanWaitView, nowMs: number): string {
   const end = ends === undefined ? '' : `ends ${until(ends, nowMs)}`;
   return [who, end].filter(text => text !== '').join('; ');
-};
+}
 
 /** Returns the step at which a node failed, the reason, and whether it is still held. */
-export const failureText = ({ step, message, held }: PlanFailureView): string => {
+export function failureText({ step, message, held }: PlanFailureView): string {
   const at = own(stateWords, step) ?? step;
   return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
-};
+}
 
 /** Returns the subject of an approval. */
-export const approvalText = ({ stage }: PlanApprovalView): string => (stage === undefined ? 'the run' : `what follows stage ${stage}`);
+export function approvalText({ stage }: PlanApprovalView): string {
+  return stage === undefined ? 'the run' : `what follows stage ${stage}`;
+}
 
 /**
  * Returns the possible action on a plan, by its spec, whether the operator has seen that or not.
  */
-export const switchOf = ({ paused, aborted, deleting }: PlanSummary): 'pause' | 'resume' | undefined => {
+export function switchOf({
+  paused,
+  aborted,
+  deleting,
+}: PlanSummary): 'pause' | 'resume' | undefined {
   if (deleting || aborted) return undefined;
   return paused ? 'resume' : 'pause';
-};
+}

@@ -3,16 +3,21 @@ import type { PodCountsView, PodView } from '../../src/scene.ts';
 import { collator } from './order.ts';
 import { type Move, PodMoves } from './pod-moves.ts';
 
-const byWorkload = (one: PodView, other: PodView): number =>
-  Number(one.stays) - Number(other.stays) || collator.compare(one.workload, other.workload) || collator.compare(one.key, other.key);
+function byWorkload(one: PodView, other: PodView): number {
+  return (
+    Number(one.stays) - Number(other.stays) ||
+    collator.compare(one.workload, other.workload) ||
+    collator.compare(one.key, other.key)
+  );
+}
 
 const noPods: readonly PodView[] = [];
 
 /** Returns the sum of a node's counted pods. */
-export const podTotal = (counts: PodCountsView | undefined): number => {
+export function podTotal(counts: PodCountsView | undefined): number {
   const { running = 0, starting = 0, leaving = 0, pending = 0, done = 0 } = counts ?? {};
   return running + starting + leaving + pending + done;
-};
+}
 
 /** Pods of the dashboard, as signals by node: each of them, or in a large cluster their counts. */
 export class Pods {
@@ -93,14 +98,17 @@ export class Pods {
     for (const key of gone) this.#depart(drop(key));
     for (const pod of pods) {
       const before = drop(pod.key);
-      if (before !== undefined && (before.uid !== pod.uid || pod.phase === 'leaving')) this.#depart(before);
-      if (pod.node !== '' && (before === undefined || before.uid !== pod.uid || before.node === '')) arrived.push(pod);
+      if (before !== undefined && (before.uid !== pod.uid || pod.phase === 'leaving'))
+        this.#depart(before);
+      if (pod.node !== '' && (before === undefined || before.uid !== pod.uid || before.node === ''))
+        arrived.push(pod);
       this.#pods.set(pod.key, pod);
       on(pod.node).set(pod.key, pod);
     }
     const moves = arrived.flatMap(pod => this.#moves.arrives(pod, this.#now()) ?? []);
     for (const move of moves) this.#moved(move);
-    for (const [node, known] of touched) this.#podsSignal(node).value = [...known.values()].sort(byWorkload);
+    for (const [node, known] of touched)
+      this.#podsSignal(node).value = [...known.values()].sort(byWorkload);
     this.#total();
     return moves;
   }

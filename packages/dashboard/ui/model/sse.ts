@@ -17,15 +17,23 @@ export class MessageReader {
    */
   read(piece: string): readonly Message[] {
     if (piece === '') return [];
-    const completes = piece.includes('\n\n') || (piece.startsWith('\n') && (this.#held.at(-1) ?? '').endsWith('\n'));
+    const completes =
+      piece.includes('\n\n') ||
+      (piece.startsWith('\n') && (this.#held.at(-1) ?? '').endsWith('\n'));
     this.#held.push(piece);
     if (!completes) return [];
     const blocks = this.#held.join('').split('\n\n');
     this.#held = [blocks.pop() ?? ''];
     return blocks.flatMap(block => {
-      const fields = new Map(block.split('\n').map(text => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 2)]));
+      const fields = new Map(
+        block
+          .split('\n')
+          .map(text => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 2)]),
+      );
       const data = fields.get('data');
-      return data === undefined ? [] : [{ event: fields.get('event') ?? 'message', id: fields.get('id') ?? '', data }];
+      return data === undefined
+        ? []
+        : [{ event: fields.get('event') ?? 'message', id: fields.get('id') ?? '', data }];
     });
   }
 }

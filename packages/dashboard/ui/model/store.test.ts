@@ -7,50 +7,66 @@ import { makePlan } from '../testing/make-plan.ts';
 import type { Move } from './pod-moves.ts';
 import { DashboardStore } from './store.ts';
 
-const makePod = (name: string, node: string, over: Partial<PodView> = {}): PodView => ({
-  key: `shop/${name}`,
-  uid: `uid-${name}`,
-  node,
-  kind: 'Deployment',
-  workload: 'shop/web',
-  phase: 'running',
-  stays: false,
-  localData: false,
-  ...over,
-});
+function makePod(name: string, node: string, over: Partial<PodView> = {}): PodView {
+  return {
+    key: `shop/${name}`,
+    uid: `uid-${name}`,
+    node,
+    kind: 'Deployment',
+    workload: 'shop/web',
+    phase: 'running',
+    stays: false,
+    localData: false,
+    ...over,
+  };
+}
 
-const stuck: BlockerView = { cause: 'BudgetNeverAllows', what: 'shop/pay-1', message: 'the budget allows none', stuck: true };
+const stuck: BlockerView = {
+  cause: 'BudgetNeverAllows',
+  what: 'shop/pay-1',
+  message: 'the budget allows none',
+  stuck: true,
+};
 
-const makeScene = (over: Partial<Scene> = {}): Scene => ({
-  facts: { access: 'link', cluster: 'test', loading: [], unreadable: [] },
-  nodes: [makeNode('w1'), makeNode('w2')],
-  pods: [makePod('a', 'w1'), makePod('b', 'w2')],
-  counts: [],
-  lows: [],
-  budgets: [],
-  machines: [],
-  windows: [],
-  plans: [],
-  moments: [],
-  ...over,
-});
+function makeScene(over: Partial<Scene> = {}): Scene {
+  return {
+    facts: { access: 'link', cluster: 'test', loading: [], unreadable: [] },
+    nodes: [makeNode('w1'), makeNode('w2')],
+    pods: [makePod('a', 'w1'), makePod('b', 'w2')],
+    counts: [],
+    lows: [],
+    budgets: [],
+    machines: [],
+    windows: [],
+    plans: [],
+    moments: [],
+    ...over,
+  };
+}
 
-const storeOf = (scene: Scene) => {
+function storeOf(scene: Scene) {
   const moves: Move[] = [];
   const store = new DashboardStore(
     () => Date.parse('2026-01-01T00:10:00Z'),
     move => moves.push(move),
   );
   store.replace(scene);
-  const names = (node: string): readonly string[] => store.pods.on(node).value.map(({ key }) => key);
-  const told = (): readonly string[] => store.news.value.map(({ about, text }) => `${about} ${text}`);
+  const names = (node: string): readonly string[] =>
+    store.pods.on(node).value.map(({ key }) => key);
+  const told = (): readonly string[] =>
+    store.news.value.map(({ about, text }) => `${about} ${text}`);
   return { store, moves, names, told };
-};
+}
 
 test('nodes are in their zones, control plane first, numbers as numbers', () => {
   const { store } = storeOf(
     makeScene({
-      nodes: [makeNode('w10'), makeNode('w9'), makeNode('c1', { roles: ['control-plane'] }), makeNode('s1', { zone: 'south' })],
+      nodes: [
+        makeNode('w10'),
+        makeNode('w9'),
+        makeNode('c1', { roles: ['control-plane'] }),
+        makeNode('s1', { zone: 'south' }),
+      ],
     }),
   );
   assert.deepEqual(store.zones.value, [
@@ -70,7 +86,10 @@ test('a pod is where it was told last, and nowhere else', () => {
 
 test('applying a change twice changes nothing', () => {
   const { store, names } = storeOf(makeScene());
-  const delta = { pods: [makePod('a', 'w1', { phase: 'leaving' as const })], gone: { pods: ['shop/b'], nodes: ['w2'] } };
+  const delta = {
+    pods: [makePod('a', 'w1', { phase: 'leaving' as const })],
+    gone: { pods: ['shop/b'], nodes: ['w2'] },
+  };
   store.apply(delta);
   store.apply(delta);
   assert.deepEqual([names('w1'), names('w2'), store.nodeCount()], [['shop/a'], [], 1]);
@@ -79,14 +98,19 @@ test('applying a change twice changes nothing', () => {
 test('a new scene takes the place of everything', () => {
   const { store, names } = storeOf(makeScene());
   store.replace(makeScene({ nodes: [makeNode('w3')], pods: [makePod('z', 'w3')] }));
-  assert.deepEqual([store.zones.value.flatMap(({ nodes }) => nodes), names('w1'), names('w3')], [['w3'], [], ['shop/z']]);
+  assert.deepEqual(
+    [store.zones.value.flatMap(({ nodes }) => nodes), names('w1'), names('w3')],
+    [['w3'], [], ['shop/z']],
+  );
   assert.equal(store.node('w1').value, undefined);
   assert.deepEqual(store.news.value, [], 'what was there before is no news');
 });
 
 test('a pod that comes up elsewhere takes the place of one that leaves', () => {
   const { store, moves, told } = storeOf(makeScene());
-  store.apply({ pods: [makePod('a', 'w1', { phase: 'leaving' }), makePod('c', '', { phase: 'pending' })] });
+  store.apply({
+    pods: [makePod('a', 'w1', { phase: 'leaving' }), makePod('c', '', { phase: 'pending' })],
+  });
   store.apply({ pods: [makePod('c', 'w2', { phase: 'starting' })] });
   assert.deepEqual(
     moves.map(({ fromUid, fromNode, pod }) => [fromUid, fromNode, pod.uid, pod.node]),
@@ -98,7 +122,9 @@ test('a pod that comes up elsewhere takes the place of one that leaves', () => {
 });
 
 test('a pod of the same name with another uid has moved too', () => {
-  const { store, moves } = storeOf(makeScene({ pods: [makePod('db-0', 'w1', { kind: 'StatefulSet' })] }));
+  const { store, moves } = storeOf(
+    makeScene({ pods: [makePod('db-0', 'w1', { kind: 'StatefulSet' })] }),
+  );
   store.apply({ pods: [makePod('db-0', 'w2', { kind: 'StatefulSet', uid: 'uid-next' })] });
   assert.deepEqual(
     moves.map(({ fromUid, pod }) => [fromUid, pod.uid]),
@@ -108,7 +134,8 @@ test('a pod of the same name with another uid has moved too', () => {
 
 test('news: what becomes of a node, and each blocker once', () => {
   const { store, told } = storeOf(makeScene());
-  const tell = (...holds: readonly HoldView[]): void => store.apply({ nodes: [makeNode('w1', { holds })] });
+  const tell = (...holds: readonly HoldView[]): void =>
+    store.apply({ nodes: [makeNode('w1', { holds })] });
   tell(makeHold());
   tell(makeHold({ blockers: [stuck] }));
   tell(makeHold({ blockers: [stuck, { ...stuck, what: 'shop/pay-2' }] }));
@@ -144,23 +171,27 @@ test('who shows one node hears nothing of the others', () => {
   assert.deepEqual(drawn, ['running', 'leaving']);
 });
 
-const makeMachine = (over: Partial<MachineView> = {}): MachineView => ({
-  key: 'drydock-system/mm-w1',
-  machine: 'w1',
-  node: 'w1',
-  phase: 'Draining',
-  over: false,
-  deleting: false,
-  message: '',
-  since: '2026-01-01T00:00:00Z',
-  announced: [{ provider: 'aws', kind: 'retirement', state: 'Scheduled' }],
-  ...over,
-});
+function makeMachine(over: Partial<MachineView> = {}): MachineView {
+  return {
+    key: 'drydock-system/mm-w1',
+    machine: 'w1',
+    node: 'w1',
+    phase: 'Draining',
+    over: false,
+    deleting: false,
+    message: '',
+    since: '2026-01-01T00:00:00Z',
+    announced: [{ provider: 'aws', kind: 'retirement', state: 'Scheduled' }],
+    ...over,
+  };
+}
 
 test('what is announced is known with its node until it is over, and each of its steps is told once', () => {
   const { store, told } = storeOf(makeScene());
   const shown = (): readonly (readonly string[])[] =>
-    [store.machines.value, store.machinesOn('w1').value, store.machinesOn('w2').value].map(all => all.map(({ phase }) => phase));
+    [store.machines.value, store.machinesOn('w1').value, store.machinesOn('w2').value].map(all =>
+      all.map(({ phase }) => phase),
+    );
   store.apply({ machines: [makeMachine({ phase: 'Scheduled' })] });
   assert.deepEqual(shown(), [['Scheduled'], ['Scheduled'], []]);
   store.apply({ machines: [makeMachine()] });
@@ -181,11 +212,22 @@ test('what is announced is known with its node until it is over, and each of its
 
 test('plans that are over come last, and each phase is told once', () => {
   const { store, told } = storeOf(
-    makeScene({ plans: [makePlan({ key: 'b', phase: 'Complete' }), makePlan({ key: 'd' }), makePlan({ key: 'c' })] }),
+    makeScene({
+      plans: [
+        makePlan({ key: 'b', phase: 'Complete' }),
+        makePlan({ key: 'd' }),
+        makePlan({ key: 'c' }),
+      ],
+    }),
   );
   const shown = (): readonly string[] => store.plans.value.map(({ key }) => key);
   assert.deepEqual(shown(), ['c', 'd', 'b']);
-  store.apply({ plans: [makePlan({ key: 'c', phase: 'AwaitingApproval' }), makePlan({ key: 'a', phase: 'Paused' })] });
+  store.apply({
+    plans: [
+      makePlan({ key: 'c', phase: 'AwaitingApproval' }),
+      makePlan({ key: 'a', phase: 'Paused' }),
+    ],
+  });
   store.apply({ plans: [makePlan({ key: 'c', phase: 'AwaitingApproval', message: 'still' })] });
   store.apply({ plans: [makePlan({ key: 'c', phase: 'Complete' })], gone: { plans: ['d'] } });
   assert.deepEqual(shown(), ['a', 'b', 'c']);
@@ -195,13 +237,23 @@ test('plans that are over come last, and each phase is told once', () => {
 });
 
 test('a node that is being replaced is not said to come back', () => {
-  const { store, told } = storeOf(makeScene({ nodes: [makeNode('w1', { holds: [makeHold({ drained: true, draining: false })] })] }));
-  store.apply({ nodes: [makeNode('w1', { ready: 'unknown', missing: true, replaced: true, holds: [makeHold()] })] });
+  const { store, told } = storeOf(
+    makeScene({
+      nodes: [makeNode('w1', { holds: [makeHold({ drained: true, draining: false })] })],
+    }),
+  );
+  store.apply({
+    nodes: [
+      makeNode('w1', { ready: 'unknown', missing: true, replaced: true, holds: [makeHold()] }),
+    ],
+  });
   assert.deepEqual(told(), ['w1 is gone: its machine is being replaced']);
 });
 
 test('a node that joins is news once the page has read the cluster', () => {
-  const { store, told } = storeOf(makeScene({ facts: { access: 'link', cluster: 'test', loading: ['nodes'], unreadable: [] } }));
+  const { store, told } = storeOf(
+    makeScene({ facts: { access: 'link', cluster: 'test', loading: ['nodes'], unreadable: [] } }),
+  );
   store.apply({ nodes: [makeNode('w3')] });
   assert.deepEqual(told(), []);
   store.apply({ facts: { access: 'link', cluster: 'test', loading: [], unreadable: [] } });

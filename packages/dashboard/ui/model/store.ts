@@ -17,20 +17,28 @@ import type { Move } from './pod-moves.ts';
 import { Pods } from './pods.ts';
 import { isControlPlane } from './words.ts';
 
-const byName = (one: { readonly key: string }, other: { readonly key: string }): number => collator.compare(one.key, other.key);
+function byName(one: { readonly key: string }, other: { readonly key: string }): number {
+  return collator.compare(one.key, other.key);
+}
 
 /** Compares nodes: control plane first, then by name, with numbers by value. */
-const byRank = (one: NodeSummary, other: NodeSummary): number =>
-  Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
+function byRank(one: NodeSummary, other: NodeSummary): number {
+  return Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
+}
 
 /** Compares plans: those that are over come last. */
-const byEnd = (one: PlanSummary, other: PlanSummary): number => Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
+function byEnd(one: PlanSummary, other: PlanSummary): number {
+  return Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
+}
 
-const isOver = ({ phase }: PlanSummary): boolean => phase === 'Complete' || phase === 'Aborted';
+function isOver({ phase }: PlanSummary): boolean {
+  return phase === 'Complete' || phase === 'Aborted';
+}
 
 /** Compares lows: the lowest share first, and more replicas first among equal shares. */
-const byLow = ({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): number =>
-  one.ready / one.replicas - other.ready / other.replicas || other.replicas - one.replicas;
+function byLow({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): number {
+  return one.ready / one.replicas - other.ready / other.replicas || other.replicas - one.replicas;
+}
 
 export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 
@@ -101,12 +109,19 @@ export class DashboardStore {
 
   /** Replaces the whole state. */
   replace(scene: Scene): void {
-    const gone = <V>(map: ReadonlyMap<string, V>, now: readonly { readonly key: string }[]): readonly string[] => {
+    const gone = <V>(
+      map: ReadonlyMap<string, V>,
+      now: readonly { readonly key: string }[],
+    ): readonly string[] => {
       const there = new Set(now.map(({ key }) => key));
       return [...map.keys()].filter(key => !there.has(key));
     };
     this.pods.forgetMoves();
-    const nodes = new Map([...this.#nodes].flatMap(([key, { value }]) => (value === undefined ? [] : [[key, value] as const])));
+    const nodes = new Map(
+      [...this.#nodes].flatMap(([key, { value }]) =>
+        value === undefined ? [] : [[key, value] as const],
+      ),
+    );
     this.#apply({
       ...scene,
       gone: {
@@ -126,20 +141,36 @@ export class DashboardStore {
   /** Applies changes, and adds news about them. */
   apply(delta: Delta): void {
     const at = new Date(this.#now()).toISOString();
-    const before = new Map((delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]));
+    const before = new Map(
+      (delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]),
+    );
     const [machines, plans] = [new Map(this.#machines), new Map(this.#plans)];
     const isRead = this.facts.peek()?.loading.length === 0;
     batch(() => {
       const moves = this.#apply(delta);
       const lines = isRead
-        ? [...planNews(plans, delta, at), ...machineNews(machines, delta, at), ...nodeNews(before, delta, at), ...podNews(moves, at)]
+        ? [
+            ...planNews(plans, delta, at),
+            ...machineNews(machines, delta, at),
+            ...nodeNews(before, delta, at),
+            ...podNews(moves, at),
+          ]
         : [];
-      if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, maxNews);
+      if (lines.length > 0)
+        this.news.value = [...lines.reverse(), ...this.news.value].slice(0, maxNews);
     });
   }
 
   #apply(delta: Delta): readonly Move[] {
-    const { facts, nodes = [], pods = [], counts = [], lows = [], budgets = [], moments = [] } = delta;
+    const {
+      facts,
+      nodes = [],
+      pods = [],
+      counts = [],
+      lows = [],
+      budgets = [],
+      moments = [],
+    } = delta;
     const { machines = [], windows = [], plans = [], gone = {} } = delta;
     return batch(() => {
       if (facts !== undefined) this.facts.value = facts;
@@ -148,7 +179,9 @@ export class DashboardStore {
         this.budgets.value = [...all].sort(byName);
       });
       put(this.#moments, moments, gone.moments, all => {
-        this.moments.value = [...all].sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : byName(other, one)));
+        this.moments.value = [...all].sort((one, other) =>
+          one.at < other.at ? 1 : one.at > other.at ? -1 : byName(other, one),
+        );
       });
       put(this.#windows, windows, gone.windows, all => {
         this.windows.value = [...all].sort(byName);
@@ -156,12 +189,17 @@ export class DashboardStore {
       put(this.#plans, plans, gone.plans, all => {
         this.plans.value = [...all].sort(byEnd);
       });
-      put(this.#machines, machines, gone.machines, all => this.#showMachines([...all].filter(({ over }) => !over)));
+      put(this.#machines, machines, gone.machines, all =>
+        this.#showMachines([...all].filter(({ over }) => !over)),
+      );
       put(this.#lows, lows, gone.lows, all => {
         this.lows.value = [...all].sort(byLow);
       });
-      if (counts.length > 0 || gone.counts !== undefined) this.pods.applyCounts(counts, gone.counts ?? []);
-      return pods.length > 0 || gone.pods !== undefined ? this.pods.apply(pods, gone.pods ?? []) : [];
+      if (counts.length > 0 || gone.counts !== undefined)
+        this.pods.applyCounts(counts, gone.counts ?? []);
+      return pods.length > 0 || gone.pods !== undefined
+        ? this.pods.apply(pods, gone.pods ?? [])
+        : [];
     });
   }
 
@@ -176,7 +214,9 @@ export class DashboardStore {
     this.nodes.value = nodes;
     this.held.value = nodes
       .filter(({ holds }) => holds.length > 0)
-      .sort((one, other) => (sinceOf(one) < sinceOf(other) ? -1 : Number(sinceOf(one) > sinceOf(other))));
+      .sort((one, other) =>
+        sinceOf(one) < sinceOf(other) ? -1 : Number(sinceOf(one) > sinceOf(other)),
+      );
   }
 
   #sort(): void {
@@ -193,7 +233,12 @@ export class DashboardStore {
     for (const node of nodes) {
       const known = this.#nodeSignal(node.key);
       const before = known.peek();
-      if (before === undefined || before.zone !== node.zone || isControlPlane(before) !== isControlPlane(node)) this.#isDisordered = true;
+      if (
+        before === undefined ||
+        before.zone !== node.zone ||
+        isControlPlane(before) !== isControlPlane(node)
+      )
+        this.#isDisordered = true;
       known.value = node;
     }
     for (const key of gone) {
@@ -204,7 +249,9 @@ export class DashboardStore {
   }
 
   #showMachines(all: readonly MachineView[]): void {
-    const machines = all.toSorted((one, other) => collator.compare(one.since, other.since) || byName(one, other));
+    const machines = all.toSorted(
+      (one, other) => collator.compare(one.since, other.since) || byName(one, other),
+    );
     this.machines.value = machines;
     const byNode = Map.groupBy(machines, ({ node = '' }) => node);
     for (const node of byNode.keys()) this.machinesOn(node);
@@ -221,14 +268,14 @@ export class DashboardStore {
   }
 }
 
-const put = <V extends { readonly key: string }>(
+function put<V extends { readonly key: string }>(
   map: Map<string, V>,
   changed: readonly V[],
   gone: readonly string[] = [],
   show: (all: Iterable<V>) => void,
-): void => {
+): void {
   if (changed.length === 0 && gone.length === 0) return;
   for (const view of changed) map.set(view.key, view);
   for (const key of gone) map.delete(key);
   show(map.values());
-};
+}

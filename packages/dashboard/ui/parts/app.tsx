@@ -12,30 +12,37 @@ const spoken = computed(() => {
   return last === undefined ? '' : `${last.about} ${last.text}`;
 });
 
-const Locked = () => (
-  <main class="gate">
-    <h2>This page needs the full link</h2>
-    <p>
-      Open the full link that <code>drydock</code> printed in the terminal. The part after the <code>#</code> is the key: without it nobody
-      can see or change the cluster. A link is valid for as long as that command runs.
-    </p>
-  </main>
-);
+function Locked() {
+  return (
+    <main class="gate">
+      <h2>This page needs the full link</h2>
+      <p>
+        Open the full link that <code>drydock</code> printed in the terminal. The part after the{' '}
+        <code>#</code> is the key: without it nobody can see or change the cluster. A link is valid
+        for as long as that command runs.
+      </p>
+    </main>
+  );
+}
 
-const Refused = ({ message }: { readonly message: string }) => (
-  <main class="gate">
-    <h2>The server refused this page</h2>
-    <p>{message}</p>
-  </main>
-);
+function Refused({ message }: { readonly message: string }) {
+  return (
+    <main class="gate">
+      <h2>The server refused this page</h2>
+      <p>{message}</p>
+    </main>
+  );
+}
 
-const Notice = () => (
-  <div class="notices" role="status">
-    {notice.value !== undefined && <p class="notice">{notice.value.message}</p>}
-  </div>
-);
+function Notice() {
+  return (
+    <div class="notices" role="status">
+      {notice.value !== undefined && <p class="notice">{notice.value.message}</p>}
+    </div>
+  );
+}
 
-const Body = () => {
+function Body() {
   const state = follower.state.value;
   if (state.kind === 'locked') return <Locked />;
   if (state.kind === 'refused') return <Refused message={state.message} />;
@@ -50,17 +57,19 @@ const Body = () => {
       <Side />
     </main>
   );
-};
+}
 
 /** The whole page. */
-export const App = () => (
-  <div class="page">
-    <Header />
-    <Body />
-    <Notice />
-    <p class="hidden" aria-live="polite">
-      {spoken.value}
-    </p>
-    <Dialogs />
-  </div>
-);
+export function App() {
+  return (
+    <div class="page">
+      <Header />
+      <Body />
+      <Notice />
+      <p class="hidden" aria-live="polite">
+        {spoken.value}
+      </p>
+      <Dialogs />
+    </div>
+  );
+}

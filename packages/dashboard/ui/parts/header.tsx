@@ -10,23 +10,37 @@ const words = {
   refused: 'refused',
 } as const;
 
-const blockedCount = computed(() => store.held.value.filter(node => nodeBadge(node).tone === 'blocked').length);
-
-const Figure = ({ count, noun, tone = '' }: { readonly count: number; readonly noun: string; readonly tone?: string }) => (
-  <li class={`figure ${count > 0 ? tone : ''}`}>
-    <strong>{count.toLocaleString('en')}</strong> {noun}
-  </li>
+const blockedCount = computed(
+  () => store.held.value.filter(node => nodeBadge(node).tone === 'blocked').length,
 );
 
-const Mark = () => (
-  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
-    <path d="M3 6v18h26V6" />
-    <path class="hull" d="M8 11h16l-3 8H11z" />
-  </svg>
-);
+function Figure({
+  count,
+  noun,
+  tone = '',
+}: {
+  readonly count: number;
+  readonly noun: string;
+  readonly tone?: string;
+}) {
+  return (
+    <li class={`figure ${count > 0 ? tone : ''}`}>
+      <strong>{count.toLocaleString('en')}</strong> {noun}
+    </li>
+  );
+}
+
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+      <path d="M3 6v18h26V6" />
+      <path class="hull" d="M8 11h16l-3 8H11z" />
+    </svg>
+  );
+}
 
 /** Name and state of the cluster, and whether the dashboard is up to date. */
-export const Header = () => {
+export function Header() {
   const state = follower.state.value;
   const facts = store.facts.value;
   const nodes = store.nodeCount();
@@ -46,22 +60,28 @@ export const Header = () => {
       )}
       <p class="states">
         {facts?.access === 'read-only' && <span class="badge">read-only</span>}
-        <span class={`connection ${state.kind}`} role="status" title={'message' in state ? state.message : undefined}>
+        <span
+          class={`connection ${state.kind}`}
+          role="status"
+          title={'message' in state ? state.message : undefined}
+        >
           {words[state.kind]}
         </span>
       </p>
     </header>
   );
-};
+}
 
 /** Messages about the dashboard itself: collections that it cannot read, or has not read yet. */
-export const WatchErrorList = () => {
+export function WatchErrorList() {
   const facts = store.facts.value;
   if (facts === undefined) return null;
   return (
     <>
       {facts.loading.length > 0 && (
-        <p class="page-trouble quiet">Reading the cluster: {plural(facts.loading.length, 'collection')} left…</p>
+        <p class="page-trouble quiet">
+          Reading the cluster: {plural(facts.loading.length, 'collection')} left…
+        </p>
       )}
       {facts.unreadable.map(({ what, message }) => (
         <p key={what} class="page-trouble">
@@ -70,4 +90,4 @@ export const WatchErrorList = () => {
       ))}
     </>
   );
-};
+}

@@ -2,7 +2,7 @@ import type { WorkloadView } from '../../src/scene.ts';
 import { since } from '../model/words.ts';
 import { now, store } from '../page.ts';
 
-const Low = ({ low: { key, kind, ready, replicas, lowest } }: { readonly low: WorkloadView }) => {
+function Low({ low: { key, kind, ready, replicas, lowest } }: { readonly low: WorkloadView }) {
   const isWhole = ready >= replicas;
   return (
     <li class={isWhole ? 'low' : 'low under'}>
@@ -11,14 +11,15 @@ const Low = ({ low: { key, kind, ready, replicas, lowest } }: { readonly low: Wo
         <span class="quiet">{kind}</span>
       </p>
       <p>
-        {lowest.ready} of {lowest.replicas} ready, {since(lowest.at, now.value)} ago; {ready} of {replicas} now
+        {lowest.ready} of {lowest.replicas} ready, {since(lowest.at, now.value)} ago; {ready} of{' '}
+        {replicas} now
       </p>
     </li>
   );
-};
+}
 
 /** Lowest availability of workloads since the dashboard started watching, the worst first. */
-export const Lows = () => {
+export function Lows() {
   const lows = store.lows.value;
   if (lows.length === 0) return null;
   return (
@@ -31,4 +32,4 @@ export const Lows = () => {
       </ul>
     </section>
   );
-};
+}

@@ -1,4 +1,9 @@
-import { type AuthInfo, type Kubeconfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
+import {
+  type AuthInfo,
+  type Kubeconfig,
+  type KubeconfigCluster,
+  KubeconfigError,
+} from './kubeconfig.ts';
 
 /** One context of a kubeconfig, with the cluster and user that it names. */
 export type ResolvedContext = {
@@ -32,49 +37,78 @@ const overruled: Readonly<Record<string, readonly string[]>> = {
   token: ['tokenFile', 'username', 'password', 'exec', 'auth-provider'],
 };
 
-const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
+function overridden<T extends object>(found: T, given: Partial<T> = {}): T {
   const gone = new Set(Object.keys(given).flatMap(key => overruled[key] ?? []));
-  return { ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T), ...given };
-};
+  return {
+    ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T),
+    ...given,
+  };
+}
 
 /**
  * Returns the requested context, else the current one, with the overrides applied. Throws a
  * KubeconfigError that names the missing entry, its file, and the entries that exist.
  */
-export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): ResolvedContext => {
+export function chooseContext(
+  config: Kubeconfig,
+  requested?: string,
+  overrides: Overrides = {},
+): ResolvedContext {
   const where = config.files.join(', ');
   const name = requested ?? config.currentContext;
   if (name === undefined) {
-    throw new KubeconfigError(`the kubeconfig ${where} has no current context; choose one with --context: ${listOf(config.contexts)}`);
+    throw new KubeconfigError(
+      `the kubeconfig ${where} has no current context; choose one with --context: ${listOf(config.contexts)}`,
+    );
   }
   const context = config.contexts.get(name);
-  if (context === undefined) throw new KubeconfigError(`there is no context "${name}" in ${where}; there are: ${listOf(config.contexts)}`);
-  const cluster = overridden(clusterOf(config, name, overrides.clusterName ?? context.cluster ?? ''), overrides.cluster);
-  const user = overridden(userOf(config, name, overrides.userName ?? context.user ?? ''), overrides.user);
+  if (context === undefined)
+    throw new KubeconfigError(
+      `there is no context "${name}" in ${where}; there are: ${listOf(config.contexts)}`,
+    );
+  const cluster = overridden(
+    clusterOf(config, name, overrides.clusterName ?? context.cluster ?? ''),
+    overrides.cluster,
+  );
+  const user = overridden(
+    userOf(config, name, overrides.userName ?? context.user ?? ''),
+    overrides.user,
+  );
   const { server } = cluster;
-  if (server === undefined || server === '') throw new KubeconfigError(`the cluster "${context.cluster ?? ''}" in ${where} has no server`);
-  const namespace = context.namespace === undefined || context.namespace === '' ? 'default' : context.namespace;
+  if (server === undefined || server === '')
+    throw new KubeconfigError(`the cluster "${context.cluster ?? ''}" in ${where} has no server`);
+  const namespace =
+    context.namespace === undefined || context.namespace === '' ? 'default' : context.namespace;
   return { name, namespace, cluster: { ...cluster, server }, user };
-};
+}
 
-const clusterOf = ({ clusters, files }: Kubeconfig, context: string, name: string): KubeconfigCluster => {
+function clusterOf(
+  { clusters, files }: Kubeconfig,
+  context: string,
+  name: string,
+): KubeconfigCluster {
   const cluster = clusters.get(name);
   if (cluster === undefined)
-    throw new KubeconfigError(`context "${context}" names the cluster "${name}", which is not in ${files.join(', ')}`);
+    throw new KubeconfigError(
+      `context "${context}" names the cluster "${name}", which is not in ${files.join(', ')}`,
+    );
   return cluster;
-};
+}
 
-const userOf = ({ users, files }: Kubeconfig, context: string, name: string): AuthInfo => {
+function userOf({ users, files }: Kubeconfig, context: string, name: string): AuthInfo {
   const user = name === '' ? {} : users.get(name);
-  if (user === undefined) throw new KubeconfigError(`context "${context}" names the user "${name}", which is not in ${files.join(', ')}`);
+  if (user === undefined)
+    throw new KubeconfigError(
+      `context "${context}" names the user "${name}", which is not in ${files.join(', ')}`,
+    );
   return user;
-};
+}
 
 const shown = 12;
 
-const listOf = (contexts: ReadonlyMap<string, unknown>): string => {
+function listOf(contexts: ReadonlyMap<string, unknown>): string {
   const names = [...contexts.keys()].sort();
   if (names.length === 0) return 'none';
   const more = names.length > shown ? ` and ${names.length - shown} more` : '';
   return `${names.slice(0, shown).join(', ')}${more}`;
-};
+}

@@ -26,13 +26,24 @@ type Raw = {
  * Reads the ExecCredential on a program's standard output. Throws, with a text for users, when the
  * output is not an ExecCredential or has another version.
  */
-export const readExecCredential = (output: string, apiVersion: string): ExecCredential => {
+export function readExecCredential(output: string, apiVersion: string): ExecCredential {
   const raw = parse(output);
-  if (raw.kind !== 'ExecCredential') throw new Error(`it printed kind ${String(raw.kind)}, not ExecCredential`);
-  if (raw.apiVersion !== apiVersion) throw new Error(`it printed ${String(raw.apiVersion)} where the kubeconfig asks for ${apiVersion}`);
-  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = raw.status ?? {};
-  if (token === undefined && cert === undefined) throw new Error('it printed neither a token nor a client certificate');
-  if ((cert === undefined) !== (key === undefined)) throw new Error('it printed a client certificate without its key, or a key alone');
+  if (raw.kind !== 'ExecCredential')
+    throw new Error(`it printed kind ${String(raw.kind)}, not ExecCredential`);
+  if (raw.apiVersion !== apiVersion)
+    throw new Error(
+      `it printed ${String(raw.apiVersion)} where the kubeconfig asks for ${apiVersion}`,
+    );
+  const {
+    token,
+    clientCertificateData: cert,
+    clientKeyData: key,
+    expirationTimestamp,
+  } = raw.status ?? {};
+  if (token === undefined && cert === undefined)
+    throw new Error('it printed neither a token nor a client certificate');
+  if ((cert === undefined) !== (key === undefined))
+    throw new Error('it printed a client certificate without its key, or a key alone');
   if (cert !== undefined && key !== undefined) createSecureContext({ cert, key });
   return {
     part: {
@@ -40,14 +51,16 @@ export const readExecCredential = (output: string, apiVersion: string): ExecCred
       ...(cert === undefined || key === undefined ? {} : { cert, key }),
     },
     expiresAtMs:
-      expirationTimestamp === undefined ? Number.POSITIVE_INFINITY : Temporal.Instant.from(expirationTimestamp).epochMilliseconds,
+      expirationTimestamp === undefined
+        ? Number.POSITIVE_INFINITY
+        : Temporal.Instant.from(expirationTimestamp).epochMilliseconds,
   };
-};
+}
 
-const parse = (output: string): Raw => {
+function parse(output: string): Raw {
   try {
     return JSON.parse(output) as Raw;
   } catch (error) {
     throw new Error('it did not print JSON', { cause: error });
   }
-};
+}

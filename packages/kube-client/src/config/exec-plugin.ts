@@ -18,8 +18,14 @@ export type ExecPlugin = {
  * Runs a program and returns its standard output. Rejects with its standard error when it does not
  * exit with 0.
  */
-export const runProgram = ({ command, args, env, terminal, longestMs }: ExecPlugin): Promise<string> =>
-  new Promise((resolve, reject) => {
+export function runProgram({
+  command,
+  args,
+  env,
+  terminal,
+  longestMs,
+}: ExecPlugin): Promise<string> {
+  return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       env: { ...env },
       stdio: [terminal ? 'inherit' : 'ignore', 'pipe', terminal ? 'inherit' : 'pipe'],
@@ -33,6 +39,11 @@ export const runProgram = ({ command, args, env, terminal, longestMs }: ExecPlug
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(Buffer.concat(output).toString('utf8'));
       const said = Buffer.concat(complaints).toString('utf8').trim().slice(0, 2000);
-      reject(new Error(`it ended with ${signal ?? `exit code ${code}`}${said === '' ? '' : `: ${said}`}`));
+      reject(
+        new Error(
+          `it ended with ${signal ?? `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
+        ),
+      );
     });
   });
+}

@@ -45,12 +45,14 @@ export class ExecSource implements CredentialSource {
     const credential = this.#credential;
     const now = this.#nowMs();
     if (credential === undefined || now >= credential.expiresAtMs) return (await this.#run()).part;
-    if (now >= this.#renewAtMs(credential) && now - this.#triedAtMs >= minLifeMs) void this.#runEarly();
+    if (now >= this.#renewAtMs(credential) && now - this.#triedAtMs >= minLifeMs)
+      void this.#runEarly();
     return credential.part;
   }
 
   renew(): void {
-    if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= minLifeMs) this.#credential = undefined;
+    if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= minLifeMs)
+      this.#credential = undefined;
   }
 
   /**
@@ -65,7 +67,10 @@ export class ExecSource implements CredentialSource {
     try {
       await this.#run();
     } catch (error) {
-      this.#options.log.warn('failed to renew credentials early; using the previous ones until they expire', { error: textOf(error) });
+      this.#options.log.warn(
+        'failed to renew credentials early; using the previous ones until they expire',
+        { error: textOf(error) },
+      );
     }
   }
 
@@ -93,21 +98,29 @@ export class ExecSource implements CredentialSource {
     } catch (error) {
       if (isDefect(error)) throw error;
       const hint = config.installHint === undefined ? '' : `\n${config.installHint.trim()}`;
-      throw new Error(`the credential program ${config.command} of the kubeconfig gave none: ${textOf(error)}${hint}`, { cause: error });
+      throw new Error(
+        `the credential program ${config.command} of the kubeconfig gave none: ${textOf(error)}${hint}`,
+        { cause: error },
+      );
     }
   }
 
   #isInteractive(): boolean {
     const { config, interactive } = this.#options;
     if (config.interactiveMode === 'Always' && !interactive) {
-      throw new Error('it must ask a person (interactiveMode: Always), and there is no terminal; log in at a terminal first');
+      throw new Error(
+        'it must ask a person (interactiveMode: Always), and there is no terminal; log in at a terminal first',
+      );
     }
     return interactive && config.interactiveMode !== 'Never';
   }
 
   #environment(): Env {
     const { config, cluster, env } = this.#options;
-    const spec = { interactive: this.#isInteractive(), ...(config.provideClusterInfo === true ? { cluster } : {}) };
+    const spec = {
+      interactive: this.#isInteractive(),
+      ...(config.provideClusterInfo === true ? { cluster } : {}),
+    };
     const own = Object.fromEntries((config.env ?? []).map(({ name, value }) => [name, value]));
     const info = JSON.stringify({ kind: 'ExecCredential', apiVersion: config.apiVersion, spec });
     return { ...env, ...own, KUBERNETES_EXEC_INFO: info };

@@ -36,7 +36,8 @@ class FileSource implements CredentialSource {
 
   read(): Promise<CredentialFields> {
     const { clock, rereadMs = 10_000 } = this.#options;
-    if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs) return Promise.resolve(this.#good);
+    if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs)
+      return Promise.resolve(this.#good);
     this.#reading ??= this.#reread().finally(() => {
       this.#reading = undefined;
     });
@@ -53,8 +54,12 @@ class FileSource implements CredentialSource {
       this.#good = await this.#load();
     } catch (error) {
       if (isDefect(error)) throw error;
-      if (this.#good === undefined) throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
-      this.#options.log.warn('failed to reload credentials; keeping the previous ones', { what: this.#what, error: textOf(error) });
+      if (this.#good === undefined)
+        throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
+      this.#options.log.warn('failed to reload credentials; keeping the previous ones', {
+        what: this.#what,
+        error: textOf(error),
+      });
     }
     return this.#good;
   }
@@ -64,8 +69,8 @@ class FileSource implements CredentialSource {
  * Returns a source for a bearer token in a file, as service accounts have them. Uses `fallback`
  * while the file cannot be read.
  */
-export const tokenFile = (path: string, options: FileOptions, fallback?: string): CredentialSource =>
-  new FileSource(`the token file ${path}`, options, async () => {
+export function tokenFile(path: string, options: FileOptions, fallback?: string): CredentialSource {
+  return new FileSource(`the token file ${path}`, options, async () => {
     const token = await readTrimmed(path).catch(error => {
       if (fallback === undefined) throw error;
       return fallback;
@@ -73,10 +78,14 @@ export const tokenFile = (path: string, options: FileOptions, fallback?: string)
     if (token === '') throw new Error('it is empty');
     return { authorization: `Bearer ${token}` };
   });
+}
 
 /** Returns a source for a certificate authority in a file. */
-export const caFile = (path: string, options: FileOptions): CredentialSource =>
-  new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
+export function caFile(path: string, options: FileOptions): CredentialSource {
+  return new FileSource(`the certificate authority file ${path}`, options, async () => ({
+    ca: await readFile(path, 'utf8'),
+  }));
+}
 
 /** PEM text, inline or in a file. */
 export type PemFile = { readonly data: string } | { readonly file: string };
@@ -85,15 +94,30 @@ export type PemFile = { readonly data: string } | { readonly file: string };
  * Returns a source for a client certificate and its key. Replaces both together, and only when they
  * match each other.
  */
-export const certificatePair = (cert: PemFile, key: PemFile, options: FileOptions): CredentialSource =>
-  new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
-    const pair = { cert: await textIn(cert), key: await textIn(key) };
-    createSecureContext(pair);
-    return pair;
-  });
+export function certificatePair(
+  cert: PemFile,
+  key: PemFile,
+  options: FileOptions,
+): CredentialSource {
+  return new FileSource(
+    `the client certificate (${nameOf(cert)}, key ${nameOf(key)})`,
+    options,
+    async () => {
+      const pair = { cert: await textIn(cert), key: await textIn(key) };
+      createSecureContext(pair);
+      return pair;
+    },
+  );
+}
 
-const nameOf = (pem: PemFile): string => ('file' in pem ? pem.file : 'in the kubeconfig');
+function nameOf(pem: PemFile): string {
+  return 'file' in pem ? pem.file : 'in the kubeconfig';
+}
 
-const textIn = (pem: PemFile): Promise<string> => ('file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data));
+function textIn(pem: PemFile): Promise<string> {
+  return 'file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data);
+}
 
-const readTrimmed = async (path: string): Promise<string> => (await readFile(path, 'utf8')).trim();
+async function readTrimmed(path: string): Promise<string> {
+  return (await readFile(path, 'utf8')).trim();
+}

@@ -6,11 +6,15 @@ import { test } from 'node:test';
 import { chooseContext } from './context.ts';
 import { KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
 
-const folder = async (files: Readonly<Record<string, string>>) => {
+async function folder(files: Readonly<Record<string, string>>) {
   const path = await mkdtemp(join(tmpdir(), 'drydock-kubeconfig-'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
-  return { path, at: (name: string) => join(path, name), [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
-};
+  return {
+    path,
+    at: (name: string) => join(path, name),
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
+  };
+}
 
 const one = `
 current-context: a
@@ -33,17 +37,32 @@ test('the first file wins, name by name; paths are relative to their file; files
   assert.equal(a.cluster['certificate-authority'], it.at('certs/ca.crt'));
   assert.deepEqual(a.user, { tokenFile: it.at('token'), 'client-certificate': '/abs/cert' });
   const b = chooseContext(config, 'b');
-  assert.deepEqual([b.namespace, b.cluster.server, b.user.exec?.command], ['default', 'https://one', it.at('bin/login')]);
+  assert.deepEqual(
+    [b.namespace, b.cluster.server, b.user.exec?.command],
+    ['default', 'https://one', it.at('bin/login')],
+  );
 });
 
 test('what is missing is named, with what there is instead', async () => {
   await using it = await folder({ one, none: 'contexts: []', odd: 'a: [', list: '[]' });
   const config = await loadKubeconfig([it.at('one')], 'fail');
-  assert.throws(() => chooseContext(config, 'x'), /there is no context "x" in .*one; there are: a, lost/);
-  assert.throws(() => chooseContext(config, 'lost'), /context "lost" names the cluster "nowhere", which is not in/);
+  assert.throws(
+    () => chooseContext(config, 'x'),
+    /there is no context "x" in .*one; there are: a, lost/,
+  );
+  assert.throws(
+    () => chooseContext(config, 'lost'),
+    /context "lost" names the cluster "nowhere", which is not in/,
+  );
   const empty = await loadKubeconfig([it.at('none')], 'fail');
-  assert.throws(() => chooseContext(empty), /has no current context; choose one with --context: none/);
-  await assert.rejects(loadKubeconfig([it.at('nope')], 'fail'), /cannot read the kubeconfig .*nope/);
+  assert.throws(
+    () => chooseContext(empty),
+    /has no current context; choose one with --context: none/,
+  );
+  await assert.rejects(
+    loadKubeconfig([it.at('nope')], 'fail'),
+    /cannot read the kubeconfig .*nope/,
+  );
   await assert.rejects(loadKubeconfig([it.at('odd')], 'fail'), KubeconfigError);
   await assert.rejects(loadKubeconfig([it.at('list')], 'fail'), /it is not a mapping/);
 });
@@ -51,11 +70,25 @@ test('what is missing is named, with what there is instead', async () => {
 test('flags take the place of what the kubeconfig says, in whatever form it says it', async () => {
   await using it = await folder({ one, two });
   const config = await loadKubeconfig([it.at('one'), it.at('two')], 'skip');
-  const other = chooseContext(config, undefined, { userName: 'v', cluster: { server: 'https://three' } });
-  assert.deepEqual([other.cluster.server, other.user.exec?.command], ['https://three', it.at('bin/login')]);
-  const trusting = chooseContext(config, undefined, { cluster: { 'insecure-skip-tls-verify': true } });
+  const other = chooseContext(config, undefined, {
+    userName: 'v',
+    cluster: { server: 'https://three' },
+  });
+  assert.deepEqual(
+    [other.cluster.server, other.user.exec?.command],
+    ['https://three', it.at('bin/login')],
+  );
+  const trusting = chooseContext(config, undefined, {
+    cluster: { 'insecure-skip-tls-verify': true },
+  });
   assert.equal(trusting.cluster['certificate-authority'], undefined);
   const bearer = chooseContext(config, undefined, { user: { token: 't', as: 'jane' } });
-  assert.deepEqual([bearer.user.token, bearer.user.tokenFile, bearer.user.as], ['t', undefined, 'jane']);
-  assert.throws(() => chooseContext(config, undefined, { clusterName: 'none' }), /names the cluster "none", which is not in/);
+  assert.deepEqual(
+    [bearer.user.token, bearer.user.tokenFile, bearer.user.as],
+    ['t', undefined, 'jane'],
+  );
+  assert.throws(
+    () => chooseContext(config, undefined, { clusterName: 'none' }),
+    /names the cluster "none", which is not in/,
+  );
 });

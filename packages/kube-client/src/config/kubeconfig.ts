@@ -75,7 +75,10 @@ type Raw = {
  * and for the current context, the first file wins; paths are relative to their file. `missing`
  * decides how a file that does not exist is handled.
  */
-export const loadKubeconfig = async (files: readonly string[], missing: 'fail' | 'skip'): Promise<Kubeconfig> => {
+export async function loadKubeconfig(
+  files: readonly string[],
+  missing: 'fail' | 'skip',
+): Promise<Kubeconfig> {
   const contexts = new Map<string, Context>();
   const clusters = new Map<string, KubeconfigCluster>();
   const users = new Map<string, AuthInfo>();
@@ -87,27 +90,33 @@ export const loadKubeconfig = async (files: readonly string[], missing: 'fail' |
     found.push(file);
     currentContext ??= raw['current-context'] === '' ? undefined : raw['current-context'];
     addNew(contexts, raw.contexts, entry => withoutNulls(entry.context ?? {}));
-    addNew(clusters, raw.clusters, entry => clusterIn(dirname(file), withoutNulls(entry.cluster ?? {})));
+    addNew(clusters, raw.clusters, entry =>
+      clusterIn(dirname(file), withoutNulls(entry.cluster ?? {})),
+    );
     addNew(users, raw.users, entry => userIn(dirname(file), withoutNulls(entry.user ?? {})));
   }
   return { files: found, currentContext, contexts, clusters, users };
-};
+}
 
-const addNew = <E extends { readonly name?: string }, V>(
+function addNew<E extends { readonly name?: string }, V>(
   to: Map<string, V>,
   entries: readonly E[] | null | undefined,
   value: (entry: E) => V,
-) => {
-  for (const entry of entries ?? []) if (entry.name !== undefined && !to.has(entry.name)) to.set(entry.name, value(entry));
-};
+) {
+  for (const entry of entries ?? [])
+    if (entry.name !== undefined && !to.has(entry.name)) to.set(entry.name, value(entry));
+}
 
-const read = async (file: string, missing: 'fail' | 'skip'): Promise<Raw | undefined> => {
+async function read(file: string, missing: 'fail' | 'skip'): Promise<Raw | undefined> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (missing === 'skip' && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new KubeconfigError(`cannot read the kubeconfig ${file}: ${textOf(error)}`, { cause: error });
+    if (missing === 'skip' && error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      return undefined;
+    throw new KubeconfigError(`cannot read the kubeconfig ${file}: ${textOf(error)}`, {
+      cause: error,
+    });
   }
   try {
     const raw: unknown = parse(text);
@@ -115,39 +124,49 @@ const read = async (file: string, missing: 'fail' | 'skip'): Promise<Raw | undef
     if (typeof raw !== 'object' || Array.isArray(raw)) throw new Error('it is not a mapping');
     return raw;
   } catch (error) {
-    throw new KubeconfigError(`the kubeconfig ${file} is not valid YAML for kubectl: ${textOf(error)}`, { cause: error });
+    throw new KubeconfigError(
+      `the kubeconfig ${file} is not valid YAML for kubectl: ${textOf(error)}`,
+      { cause: error },
+    );
   }
-};
+}
 
 /** Drops keys with a null value: `key:` without a value is null in YAML and means an absent key. */
-const withoutNulls = <E extends object>(entry: E): E =>
-  Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as E;
+function withoutNulls<E extends object>(entry: E): E {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as E;
+}
 
-const clusterIn = (folder: string, cluster: KubeconfigCluster): KubeconfigCluster => ({
-  ...cluster,
-  ...absolute(folder, cluster, ['certificate-authority']),
-});
+function clusterIn(folder: string, cluster: KubeconfigCluster): KubeconfigCluster {
+  return {
+    ...cluster,
+    ...absolute(folder, cluster, ['certificate-authority']),
+  };
+}
 
-const userIn = (folder: string, user: AuthInfo): AuthInfo => {
+function userIn(folder: string, user: AuthInfo): AuthInfo {
   const { exec } = user;
   // Follows kubectl: a bare name is looked up in PATH, a name with a separator is a path.
-  const hasPath = exec !== undefined && typeof exec.command === 'string' && exec.command.includes(sep) && !isAbsolute(exec.command);
+  const hasPath =
+    exec !== undefined &&
+    typeof exec.command === 'string' &&
+    exec.command.includes(sep) &&
+    !isAbsolute(exec.command);
   return {
     ...user,
     ...absolute(folder, user, ['client-certificate', 'client-key', 'tokenFile']),
     ...(hasPath ? { exec: { ...exec, command: resolve(folder, exec.command) } } : {}),
   };
-};
+}
 
-const absolute = <K extends string>(
+function absolute<K extends string>(
   folder: string,
   entry: { readonly [key in K]?: string },
   keys: readonly K[],
-): { readonly [key in K]?: string } => {
+): { readonly [key in K]?: string } {
   const paths: { [key in K]?: string } = {};
   for (const key of keys) {
     const path = entry[key];
     if (path !== undefined && path !== '') paths[key] = resolve(folder, path);
   }
   return paths;
-};
+}

@@ -4,14 +4,20 @@ import { environmentProxies, ProxyError, proxyFromEnvironment } from '@drydock/u
 import { proxyFor } from './proxy.ts';
 
 const proxy = 'http://p:1';
-const through = (server: string, env: Readonly<Record<string, string>>): string | undefined => proxyFromEnvironment(env)(new URL(server));
+function through(server: string, env: Readonly<Record<string, string>>): string | undefined {
+  return proxyFromEnvironment(env)(new URL(server));
+}
 
 test('the variable of the scheme, in capitals first', () => {
   const env = { HTTPS_PROXY: proxy, https_proxy: 'http://small', HTTP_PROXY: 'http://plain' };
   assert.equal(through('https://near', env), proxy);
   assert.equal(through('http://near', env), 'http://plain');
   assert.equal(through('https://near', { https_proxy: 'small:3128' }), 'http://small:3128');
-  assert.equal(through('https://near', { HTTP_PROXY: proxy }), undefined, 'it is not meant for https');
+  assert.equal(
+    through('https://near', { HTTP_PROXY: proxy }),
+    undefined,
+    'it is not meant for https',
+  );
   assert.equal(through('https://near', { HTTPS_PROXY: '' }), undefined);
 });
 
@@ -19,7 +25,9 @@ test('what is no HTTP proxy is refused by the name of its variable, where somebo
   const env = { HTTPS_PROXY: 'socks5://somebody:secret@p:1', NO_PROXY: 'near' };
   assert.throws(
     () => through('https://far', env),
-    (error: Error) => error instanceof ProxyError && /of HTTPS_PROXY, socks5:\/\/\*\*\*@p:1, .*not supported/.test(error.message),
+    (error: Error) =>
+      error instanceof ProxyError &&
+      /of HTTPS_PROXY, socks5:\/\/\*\*\*@p:1, .*not supported/.test(error.message),
   );
   assert.equal(through('https://near', env), undefined);
 });
@@ -27,7 +35,11 @@ test('what is no HTTP proxy is refused by the name of its variable, where somebo
 test('a library with servers of its own has the proxies, and the exceptions in the words of Node', () => {
   const env = { HTTPS_PROXY: proxy, http_proxy: 'plain', NO_PROXY: 'a.com, .b.com,10.0.0.0/8' };
   assert.deepEqual(environmentProxies(env), {
-    proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: 'http://plain', NO_PROXY: 'a.com,.a.com, .b.com,10.0.0.0/8' },
+    proxyEnv: {
+      HTTPS_PROXY: proxy,
+      HTTP_PROXY: 'http://plain',
+      NO_PROXY: 'a.com,.a.com, .b.com,10.0.0.0/8',
+    },
   });
   assert.deepEqual(environmentProxies({ NO_PROXY: 'a.com' }), {});
   assert.throws(() => environmentProxies({ HTTPS_PROXY: 'socks5://p:1' }), ProxyError);
@@ -45,7 +57,10 @@ test("the kubeconfig's proxy-url comes first, and knows no exceptions", () => {
   assert.throws(() => proxyFor('https://far', 'p:1', {}), /it must start with http/);
 });
 
-/** The server, NO_PROXY, and whether the proxy is left out. As Go's own answers to them (golang.org/x/net/http/httpproxy). */
+/**
+ * The server, NO_PROXY, and whether the proxy is left out. As Go's own answers to them
+ * (golang.org/x/net/http/httpproxy).
+ */
 const cases: readonly (readonly [server: string, noProxy: string, isExempt: boolean])[] = [
   ['https://172.30.0.1:443', '.cluster.local,.svc,10.0.0.0/16,172.30.0.0/16,localhost', true],
   ['https://172.31.0.1:443', '.cluster.local,.svc,10.0.0.0/16,172.30.0.0/16,localhost', false],
@@ -83,6 +98,9 @@ const cases: readonly (readonly [server: string, noProxy: string, isExempt: bool
 
 for (const [server, noProxy, isExempt] of cases) {
   test(`${server} with NO_PROXY="${noProxy}": ${isExempt ? 'directly' : 'through the proxy'}`, () => {
-    assert.equal(through(server, { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: noProxy }), isExempt ? undefined : proxy);
+    assert.equal(
+      through(server, { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: noProxy }),
+      isExempt ? undefined : proxy,
+    );
   });
 }

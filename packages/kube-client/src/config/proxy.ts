@@ -7,12 +7,17 @@ import { KubeconfigError } from './kubeconfig.ts';
  * takes precedence and has no exceptions; otherwise the environment decides, as for kubectl. Throws
  * a KubeconfigError for proxies that do not speak HTTP.
  */
-export const proxyFor = (server: string, proxyUrl: string | undefined, env: Env): string | undefined => {
+export function proxyFor(
+  server: string,
+  proxyUrl: string | undefined,
+  env: Env,
+): string | undefined {
   try {
-    if (proxyUrl !== undefined && proxyUrl !== '') return checkedProxy(proxyUrl, "the kubeconfig's proxy-url");
+    if (proxyUrl !== undefined && proxyUrl !== '')
+      return checkedProxy(proxyUrl, "the kubeconfig's proxy-url");
     return proxyFromEnvironment(env)(new URL(server));
   } catch (error) {
     if (error instanceof ProxyError) throw new KubeconfigError(error.message, { cause: error });
     throw error;
   }
-};
+}

@@ -5,7 +5,12 @@ import type { RequestHeaders } from '../http/exchange.ts';
 import type { ResolvedContext } from './context.ts';
 import { ExecSource } from './exec.ts';
 import { caFile, certificatePair, type FileOptions, type PemFile, tokenFile } from './files.ts';
-import { type AuthInfo, type ExecConfig, type KubeconfigCluster, KubeconfigError } from './kubeconfig.ts';
+import {
+  type AuthInfo,
+  type ExecConfig,
+  type KubeconfigCluster,
+  KubeconfigError,
+} from './kubeconfig.ts';
 
 /** Options for building the credentials of a kubeconfig's user. */
 export type UserOptions = {
@@ -20,14 +25,22 @@ export type UserOptions = {
  * Returns the credentials of a context. Throws a KubeconfigError for settings that kubectl refuses
  * too, and for settings that Drydock does not support.
  */
-export const userCredentials = ({ name, cluster, user }: ResolvedContext, options: UserOptions): Credentials => {
+export function userCredentials(
+  { name, cluster, user }: ResolvedContext,
+  options: UserOptions,
+): Credentials {
   refuse(name, cluster, user);
   // Follows client-go (clientcmd, IsConfigTransportTLS): secrets are not sent over plain HTTP,
   // where everyone on the path can read them.
   const isSafe = cluster.server?.startsWith('https:') ?? false;
   if (!isSafe && hasSecret(user))
-    options.log.warn("the server is http://: the user's credentials are not sent to it", { context: name, server: cluster.server });
-  const secrets = isSafe ? [clientCertificate(user, options), bearer(user, options), program(cluster, user, options)] : [];
+    options.log.warn("the server is http://: the user's credentials are not sent to it", {
+      context: name,
+      server: cluster.server,
+    });
+  const secrets = isSafe
+    ? [clientCertificate(user, options), bearer(user, options), program(cluster, user, options)]
+    : [];
   const sources = [authority(cluster, options), ...secrets];
   const servername = cluster['tls-server-name'];
   return new Credentials(
@@ -40,11 +53,13 @@ export const userCredentials = ({ name, cluster, user }: ResolvedContext, option
       },
     },
   );
-};
+}
 
-const refuse = (name: string, cluster: KubeconfigCluster, user: AuthInfo): void => {
+function refuse(name: string, cluster: KubeconfigCluster, user: AuthInfo): void {
   const provider = user['auth-provider'];
-  const hasAuthority = cluster['certificate-authority'] !== undefined || cluster['certificate-authority-data'] !== undefined;
+  const hasAuthority =
+    cluster['certificate-authority'] !== undefined ||
+    cluster['certificate-authority-data'] !== undefined;
   const reason =
     provider !== undefined
       ? `uses the auth-provider "${provider.name ?? ''}", which kubectl no longer has either (since 1.26); use an exec credential program instead`
@@ -55,56 +70,78 @@ const refuse = (name: string, cluster: KubeconfigCluster, user: AuthInfo): void 
           : undefined;
   if (reason !== undefined) throw new KubeconfigError(`context "${name}" ${reason}`);
   if (user.exec !== undefined) checkExec(name, user.exec);
-};
+}
 
-const checkExec = (name: string, exec: ExecConfig): void => {
-  if (!exec.command) throw new KubeconfigError(`context "${name}" has an exec user without a command`);
+function checkExec(name: string, exec: ExecConfig): void {
+  if (!exec.command)
+    throw new KubeconfigError(`context "${name}" has an exec user without a command`);
   if (!/^client\.authentication\.k8s\.io\/v1(beta1)?$/.test(exec.apiVersion)) {
     throw new KubeconfigError(
       `context "${name}" has an exec user with apiVersion ${exec.apiVersion}; only client.authentication.k8s.io/v1 and v1beta1 are supported`,
     );
   }
-};
+}
 
-const authority = (cluster: KubeconfigCluster, options: FileOptions): CredentialSource | undefined => {
-  if (cluster['insecure-skip-tls-verify'] === true || !cluster.server?.startsWith('https:')) return undefined;
+function authority(cluster: KubeconfigCluster, options: FileOptions): CredentialSource | undefined {
+  if (cluster['insecure-skip-tls-verify'] === true || !cluster.server?.startsWith('https:'))
+    return undefined;
   const data = cluster['certificate-authority-data'];
   if (data !== undefined && data !== '') return constant({ ca: decode(data) });
   const file = cluster['certificate-authority'];
   if (file !== undefined && file !== '') return caFile(file, options);
   // Trusts the machine's authorities, as kubectl does. Node alone would trust only its built-in
   // list.
-  return constant({ ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])] });
-};
+  return constant({
+    ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])],
+  });
+}
 
-const hasSecret = (user: AuthInfo): boolean =>
-  [user.token, user.tokenFile, user.username, user.exec, user['client-key'], user['client-key-data']].some(
-    one => one !== undefined && one !== '',
-  );
+function hasSecret(user: AuthInfo): boolean {
+  return [
+    user.token,
+    user.tokenFile,
+    user.username,
+    user.exec,
+    user['client-key'],
+    user['client-key-data'],
+  ].some(one => one !== undefined && one !== '');
+}
 
-const clientCertificate = (user: AuthInfo, options: FileOptions): CredentialSource | undefined => {
+function clientCertificate(user: AuthInfo, options: FileOptions): CredentialSource | undefined {
   const cert = pem(user['client-certificate-data'], user['client-certificate']);
   const key = pem(user['client-key-data'], user['client-key']);
   if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) throw new KubeconfigError('the user has a client certificate without a key, or a key alone');
+  if (cert === undefined || key === undefined)
+    throw new KubeconfigError('the user has a client certificate without a key, or a key alone');
   return certificatePair(cert, key, options);
-};
+}
 
-const pem = (data: string | undefined, file: string | undefined): PemFile | undefined => {
+function pem(data: string | undefined, file: string | undefined): PemFile | undefined {
   if (data !== undefined && data !== '') return { data: decode(data) };
   return file === undefined || file === '' ? undefined : { file };
-};
+}
 
-const bearer = (user: AuthInfo, options: FileOptions): CredentialSource | undefined => {
-  if (user.tokenFile !== undefined && user.tokenFile !== '') return tokenFile(user.tokenFile, options, user.token);
-  if (user.token !== undefined && user.token !== '') return constant({ authorization: `Bearer ${user.token}` });
+function bearer(user: AuthInfo, options: FileOptions): CredentialSource | undefined {
+  if (user.tokenFile !== undefined && user.tokenFile !== '')
+    return tokenFile(user.tokenFile, options, user.token);
+  if (user.token !== undefined && user.token !== '')
+    return constant({ authorization: `Bearer ${user.token}` });
   if (user.username === undefined || user.username === '') return undefined;
-  return constant({ authorization: `Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}` });
-};
+  return constant({
+    authorization: `Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}`,
+  });
+}
 
-const program = (cluster: KubeconfigCluster, user: AuthInfo, options: UserOptions): CredentialSource | undefined =>
+const program = (
+  cluster: KubeconfigCluster,
+  user: AuthInfo,
+  options: UserOptions,
+): CredentialSource | undefined =>
   // Follows client-go: a user with a token or a password needs no program.
-  user.exec === undefined || user.token !== undefined || user.tokenFile !== undefined || user.username !== undefined
+  user.exec === undefined ||
+  user.token !== undefined ||
+  user.tokenFile !== undefined ||
+  user.username !== undefined
     ? undefined
     : new ExecSource({ ...options, config: user.exec, cluster: clusterInfo(cluster) });
 
@@ -112,20 +149,23 @@ const program = (cluster: KubeconfigCluster, user: AuthInfo, options: UserOption
  * Returns `spec.cluster` of KUBERNETES_EXEC_INFO; the kubeconfig keeps the program's settings in an
  * extension with a fixed name.
  */
-const clusterInfo = (cluster: KubeconfigCluster): Readonly<Record<string, unknown>> => {
+function clusterInfo(cluster: KubeconfigCluster): Readonly<Record<string, unknown>> {
   const { extensions = [], 'certificate-authority': _file, ...info } = cluster;
-  const config = extensions.find(({ name }) => name === 'client.authentication.k8s.io/exec')?.extension;
+  const config = extensions.find(
+    ({ name }) => name === 'client.authentication.k8s.io/exec',
+  )?.extension;
   return config === undefined ? info : { ...info, config };
-};
+}
 
 /**
  * Returns the impersonation headers;
  * kubernetes.io/docs/reference/access-authn-authz/authentication, "User impersonation".
  */
-const impersonation = (user: AuthInfo): RequestHeaders => {
+function impersonation(user: AuthInfo): RequestHeaders {
   const { as, 'as-uid': uid, 'as-groups': groups = [], 'as-user-extra': extra = {} } = user;
   const extras = Object.entries(extra).map(
-    ([key, values]) => [`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`, values] as const,
+    ([key, values]) =>
+      [`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`, values] as const,
   );
   return {
     ...(as === undefined ? {} : { 'impersonate-user': as }),
@@ -133,6 +173,8 @@ const impersonation = (user: AuthInfo): RequestHeaders => {
     ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
     ...Object.fromEntries(extras),
   };
-};
+}
 
-const decode = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
+function decode(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('utf8');
+}

@@ -16,37 +16,56 @@ const maxMessageLength = 1024;
 const maxObjectNameLength = 236;
 
 /** Returns the namespace for an Event; events of cluster-scoped objects go to `default`. */
-export const eventNamespace = ({ about }: KubeEvent): string => about.namespace ?? 'default';
+export function eventNamespace({ about }: KubeEvent): string {
+  return about.namespace ?? 'default';
+}
 
 /**
  * Returns `<object>.<hex>`, as client-go names events: nanoseconds, with a random part below the
  * clock's resolution.
  */
-export const eventName = ({ about }: KubeEvent, now: Temporal.Instant, random: () => number): string =>
-  `${about.name.slice(0, maxObjectNameLength)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
+export function eventName(
+  { about }: KubeEvent,
+  now: Temporal.Instant,
+  random: () => number,
+): string {
+  return `${about.name.slice(0, maxObjectNameLength)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
+}
 
 /** Returns a core/v1 Event. */
-export const eventBody = (note: KubeEvent, { name, instance, first, last, count }: EventFacts): unknown => ({
-  apiVersion: 'v1',
-  kind: 'Event',
-  metadata: { name, namespace: eventNamespace(note) },
-  involvedObject: note.about,
-  type: note.type,
-  reason: note.reason,
-  message: shortened(printable(note.message)),
-  source: { component: note.component },
-  reportingComponent: note.component,
-  reportingInstance: instance,
-  firstTimestamp: time(first),
-  lastTimestamp: time(last),
-  count,
-});
+export function eventBody(
+  note: KubeEvent,
+  { name, instance, first, last, count }: EventFacts,
+): unknown {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: eventNamespace(note) },
+    involvedObject: note.about,
+    type: note.type,
+    reason: note.reason,
+    message: shortened(printable(note.message)),
+    source: { component: note.component },
+    reportingComponent: note.component,
+    reportingInstance: instance,
+    firstTimestamp: time(first),
+    lastTimestamp: time(last),
+    count,
+  };
+}
 
 /** Returns the JSON merge patch for a repeated event. */
-export const repeatPatch = (count: number, last: Temporal.Instant): unknown => ({ count, lastTimestamp: time(last) });
+export function repeatPatch(count: number, last: Temporal.Instant): unknown {
+  return { count, lastTimestamp: time(last) };
+}
 
-const shortened = (message: string): string =>
-  message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
+function shortened(message: string): string {
+  return message.length <= maxMessageLength
+    ? message
+    : `${message.slice(0, maxMessageLength - 1)}…`;
+}
 
 /** Formats a meta/v1 Time, which has whole seconds. */
-const time = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 0 });
+function time(instant: Temporal.Instant): string {
+  return instant.toString({ fractionalSecondDigits: 0 });
+}

@@ -12,11 +12,22 @@ type Body = {
   readonly message: string;
 } & Readonly<Record<string, unknown>>;
 
-const response = (status: number, message = ''): ApiResponse => ({ status, headers: {}, body: { message } });
-const cut = (happened: boolean): ConnectionError =>
-  new ConnectionError({ method: 'POST', path: '/', server: 's' }, 'reset', happened, new Error('cut'));
+function response(status: number, message = ''): ApiResponse {
+  return { status, headers: {}, body: { message } };
+}
+function cut(happened: boolean): ConnectionError {
+  return new ConnectionError(
+    { method: 'POST', path: '/', server: 's' },
+    'reset',
+    happened,
+    new Error('cut'),
+  );
+}
 
-const setting = (reply: (call: ApiCall, n: number) => ApiResponse | ConnectionError = () => response(201), limits = {}) => {
+function setting(
+  reply: (call: ApiCall, n: number) => ApiResponse | ConnectionError = () => response(201),
+  limits = {},
+) {
   const clock = new VirtualClock();
   const calls: ApiCall[] = [];
   const lines: string[] = [];
@@ -28,19 +39,35 @@ const setting = (reply: (call: ApiCall, n: number) => ApiResponse | ConnectionEr
       return result instanceof Error ? Promise.reject(result) : Promise.resolve(result);
     },
   };
-  const recorder = new EventRecorder({ api, clock, log, random: () => 0, instance: 'pod-1', ...limits });
+  const recorder = new EventRecorder({
+    api,
+    clock,
+    log,
+    random: () => 0,
+    instance: 'pod-1',
+    ...limits,
+  });
   const bodies = (): Body[] => calls.map(({ body }) => body as Body);
-  return { clock, calls, lines, recorder, bodies, steps: () => calls.map(({ method, path }) => `${method} ${path}`) };
-};
+  return {
+    clock,
+    calls,
+    lines,
+    recorder,
+    bodies,
+    steps: () => calls.map(({ method, path }) => `${method} ${path}`),
+  };
+}
 
-const note = (more: Partial<KubeEvent> = {}): KubeEvent => ({
-  type: 'Normal',
-  reason: 'Drained',
-  message: 'all pods are gone',
-  component: 'drydock',
-  about: { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1' },
-  ...more,
-});
+function note(more: Partial<KubeEvent> = {}): KubeEvent {
+  return {
+    type: 'Normal',
+    reason: 'Drained',
+    message: 'all pods are gone',
+    component: 'drydock',
+    about: { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1' },
+    ...more,
+  };
+}
 
 test('an event about a node lies in default and says all that kubectl shows', async () => {
   const it = setting();
@@ -126,7 +153,8 @@ test('failures are logged, the first of a row only, and stop nothing; a terminat
 
 test('long messages are cut, the queue and the memory are bounded', async () => {
   const it = setting(undefined, { longestQueue: 2, remembered: 1 });
-  for (const reason of ['A', 'B', 'C']) it.recorder.record(note({ reason, message: 'x'.repeat(5000) }));
+  for (const reason of ['A', 'B', 'C'])
+    it.recorder.record(note({ reason, message: 'x'.repeat(5000) }));
   assert.deepEqual(it.lines, ['too many events wait to be recorded, one was dropped']);
   await it.clock.advance(0);
   assert.deepEqual(

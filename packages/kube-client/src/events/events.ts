@@ -22,7 +22,12 @@ export type EventRecorderOptions = {
   readonly remembered?: number;
 };
 
-type Waiting = { readonly note: KubeEvent; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
+type Waiting = {
+  readonly note: KubeEvent;
+  readonly first: Temporal.Instant;
+  last: Temporal.Instant;
+  times: number;
+};
 type Sent = { readonly name: string; count: number };
 /** Response of the server; undefined when none arrived, which has been reported. */
 type Reply = { readonly response: ApiResponse; readonly again: boolean } | undefined;
@@ -79,7 +84,11 @@ export class EventRecorder implements Recorder {
       try {
         await this.#send(key, waiting);
       } catch (error) {
-        this.#complain('an event could not be recorded', waiting.note, this.#defects.textOf('Process', 'events', error));
+        this.#complain(
+          'an event could not be recorded',
+          waiting.note,
+          this.#defects.textOf('Process', 'events', error),
+        );
       }
     }
     this.#working = undefined;
@@ -94,7 +103,12 @@ export class EventRecorder implements Recorder {
     const count = before.count + waiting.times;
     const path = `${this.#path(waiting.note)}/${before.name}`;
     const reply = await this.#call(
-      { method: 'PATCH', path, body: repeatPatch(count, waiting.last), contentType: 'application/merge-patch+json' },
+      {
+        method: 'PATCH',
+        path,
+        body: repeatPatch(count, waiting.last),
+        contentType: 'application/merge-patch+json',
+      },
       waiting.note,
     );
     if (reply === undefined) return;
@@ -105,19 +119,36 @@ export class EventRecorder implements Recorder {
 
   async #create(key: string, { note, first, last, times }: Waiting): Promise<void> {
     const name = eventName(note, first, this.#options.random);
-    const body = eventBody(note, { name, instance: this.#options.instance, first, last, count: times });
+    const body = eventBody(note, {
+      name,
+      instance: this.#options.instance,
+      first,
+      last,
+      count: times,
+    });
     const reply = await this.#call({ method: 'POST', path: this.#path(note), body }, note);
     if (reply !== undefined) this.#judge(reply, note, key, { name, count: times });
   }
 
-  #judge({ response, again }: Exclude<Reply, undefined>, note: KubeEvent, key: string, sent: Sent): void {
+  #judge(
+    { response, again }: Exclude<Reply, undefined>,
+    note: KubeEvent,
+    key: string,
+    sent: Sent,
+  ): void {
     // A 409 after a retry means that the first request succeeded and only its response was lost.
     const isDone = response.status < 300 || (again && response.status === 409);
     if (isDone) {
       this.#failing = false;
       this.#remember(key, sent);
-    } else if (isNamespaceGone(response)) this.#options.log.debug('dropped an event whose namespace is terminating', facts(note));
-    else this.#complain('an event could not be recorded', note, `the API server responded with ${response.status} ${messageOf(response)}`);
+    } else if (isNamespaceGone(response))
+      this.#options.log.debug('dropped an event whose namespace is terminating', facts(note));
+    else
+      this.#complain(
+        'an event could not be recorded',
+        note,
+        `the API server responded with ${response.status} ${messageOf(response)}`,
+      );
   }
 
   async #call(call: Parameters<Api['call']>[0], note: KubeEvent): Promise<Reply> {
@@ -126,7 +157,10 @@ export class EventRecorder implements Recorder {
       return { response: await api.call(call), again: false };
     } catch (error) {
       if (!(error instanceof ConnectionError) || error.reason === 'closed') throw error;
-      this.#options.log.debug('retrying to record an event', { ...facts(note), error: textOf(error) });
+      this.#options.log.debug('retrying to record an event', {
+        ...facts(note),
+        error: textOf(error),
+      });
       await clock.sleep(1000);
       return { response: await api.call(call), again: error.mayHaveHappened };
     }
@@ -135,7 +169,8 @@ export class EventRecorder implements Recorder {
   #remember(key: string, sent: Sent): void {
     this.#sent.set(key, sent);
     const [oldest] = this.#sent.keys();
-    if (this.#sent.size > (this.#options.remembered ?? 1000) && oldest !== undefined) this.#sent.delete(oldest);
+    if (this.#sent.size > (this.#options.remembered ?? 1000) && oldest !== undefined)
+      this.#sent.delete(oldest);
   }
 
   #path(note: KubeEvent): string {
@@ -151,17 +186,25 @@ export class EventRecorder implements Recorder {
   }
 }
 
-const keyOf = ({ type, reason, message, component, about }: KubeEvent): string =>
-  JSON.stringify([about.uid, about.kind, about.name, type, reason, message, component]);
+function keyOf({ type, reason, message, component, about }: KubeEvent): string {
+  return JSON.stringify([about.uid, about.kind, about.name, type, reason, message, component]);
+}
 
-const facts = ({ reason, message, about }: KubeEvent): Readonly<Record<string, string>> => ({
-  object: `${about.kind} ${about.namespace ?? ''}/${about.name}`,
-  reason,
-  message,
-});
+function facts({ reason, message, about }: KubeEvent): Readonly<Record<string, string>> {
+  return {
+    object: `${about.kind} ${about.namespace ?? ''}/${about.name}`,
+    reason,
+    message,
+  };
+}
 
-const isNamespaceGone = (response: ApiResponse): boolean =>
-  (response.status === 403 && /is being terminated/.test(messageOf(response))) || response.status === 404;
+function isNamespaceGone(response: ApiResponse): boolean {
+  return (
+    (response.status === 403 && /is being terminated/.test(messageOf(response))) ||
+    response.status === 404
+  );
+}
 
-const messageOf = ({ body }: ApiResponse): string =>
-  typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
+function messageOf({ body }: ApiResponse): string {
+  return typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
+}

@@ -9,7 +9,14 @@ import { errorText } from '@drydock/utils';
  * - `credentials` no credentials could be obtained, so no request was sent
  * - `closed` this client was closed
  */
-export type FailureReason = 'unreachable' | 'tls' | 'timeout' | 'reset' | 'garbled' | 'credentials' | 'closed';
+export type FailureReason =
+  | 'unreachable'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'garbled'
+  | 'credentials'
+  | 'closed';
 
 const advice: Readonly<Record<FailureReason, string>> = {
   unreachable: 'Check the address and that the API server runs and can be reached from here.',
@@ -25,10 +32,15 @@ const advice: Readonly<Record<FailureReason, string>> = {
  * Hint for writes: the server calls admission webhooks before it stores an object, and waits for
  * them.
  */
-const slowWrite = 'The API server, the way to it, or an admission webhook that it asks is slow or dead.';
+const slowWrite =
+  'The API server, the way to it, or an admission webhook that it asks is slow or dead.';
 
 /** Method, path and server of a failed call. */
-export type FailedCall = { readonly method: string; readonly path: string; readonly server: string };
+export type FailedCall = {
+  readonly method: string;
+  readonly path: string;
+  readonly server: string;
+};
 
 /** A call for which no response of the API server arrived. */
 export class ConnectionError extends Error {
@@ -43,11 +55,19 @@ export class ConnectionError extends Error {
   readonly path: string;
   readonly server: string;
 
-  constructor(attempt: FailedCall, reason: FailureReason, mayHaveHappened: boolean, cause: unknown) {
+  constructor(
+    attempt: FailedCall,
+    reason: FailureReason,
+    mayHaveHappened: boolean,
+    cause: unknown,
+  ) {
     const isSlowWrite = reason === 'timeout' && attempt.method !== 'GET';
-    super(`${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${isSlowWrite ? slowWrite : advice[reason]}`, {
-      cause,
-    });
+    super(
+      `${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${isSlowWrite ? slowWrite : advice[reason]}`,
+      {
+        cause,
+      },
+    );
     this.reason = reason;
     this.mayHaveHappened = mayHaveHappened;
     this.method = attempt.method;
@@ -57,26 +77,38 @@ export class ConnectionError extends Error {
 }
 
 /** Returns an error's text without a final full stop, so that another sentence can follow. */
-export const textOf = (error: unknown): string => withoutStop(errorText(error));
+export function textOf(error: unknown): string {
+  return withoutStop(errorText(error));
+}
 
 /** Returns a sentence without its final full stop. */
-export const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
+export function withoutStop(sentence: string): string {
+  return sentence.replace(/\.$/, '');
+}
 
-const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
-const distrusted = /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
+const unreachable =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
+const distrusted =
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
 
 /**
  * Classifies an error of node:http, node:https, node:net or node:tls. `established`: whether the
  * connection was up, TLS included.
  */
-export const reasonOf = (error: unknown, established: boolean): FailureReason => {
+export function reasonOf(error: unknown, established: boolean): FailureReason {
   const code = codeOf(error);
   if (distrusted.test(code)) return 'tls';
   if (unreachable.test(code)) return 'unreachable';
   if (code.startsWith('HPE_')) return 'garbled';
   if (code === 'ETIMEDOUT' && established) return 'timeout';
   return established ? 'reset' : 'unreachable';
-};
+}
 
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
+function codeOf(error: unknown): string {
+  return typeof error === 'object' &&
+    error !== null &&
+    'code' in error &&
+    typeof error.code === 'string'
+    ? error.code
+    : '';
+}

@@ -85,7 +85,12 @@ export class ConnectionPools {
     const context = new TlsContext(tls);
     const isSecure = server.protocol === 'https:';
     const agent = (maxSockets: number): HttpAgent => {
-      const options = { keepAlive: true, maxSockets, maxFreeSockets: places, ...throughProxy(proxy) };
+      const options = {
+        keepAlive: true,
+        maxSockets,
+        maxFreeSockets: places,
+        ...throughProxy(proxy),
+      };
       return isSecure ? new OneContextAgent(options, context) : new http.Agent(options);
     };
     const isShared = http2 && isSecure && proxy === undefined;
@@ -107,15 +112,27 @@ class OneContextAgent extends HttpsAgent {
   }
 
   /** Throws, as the overridden method does, when OpenSSL refuses the material. */
-  override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): Duplex | null | undefined {
-    return super.createConnection({ ...options, secureContext: this.#tls.context } as RequestOptions, callback);
+  override createConnection(
+    options: RequestOptions,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    return super.createConnection(
+      { ...options, secureContext: this.#tls.context } as RequestOptions,
+      callback,
+    );
   }
 }
 
-const isInUse = ({ calls, streams, http2 }: Pools): boolean =>
-  http2?.isInUse === true ||
-  [calls, streams].some(agent => Object.keys(agent.sockets).length > 0 || Object.keys(agent.requests).length > 0);
+function isInUse({ calls, streams, http2 }: Pools): boolean {
+  return (
+    http2?.isInUse === true ||
+    [calls, streams].some(
+      agent => Object.keys(agent.sockets).length > 0 || Object.keys(agent.requests).length > 0,
+    )
+  );
+}
 
-const closeIdle = (agent: HttpAgent): void => {
-  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-};
+function closeIdle(agent: HttpAgent): void {
+  for (const sockets of Object.values(agent.freeSockets))
+    for (const socket of sockets ?? []) socket.destroy();
+}

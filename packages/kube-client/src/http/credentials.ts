@@ -24,7 +24,10 @@ export interface CredentialSource {
 }
 
 /** Headers and TLS settings that never change. */
-export type Fixed = { readonly headers: RequestHeaders; readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> };
+export type Fixed = {
+  readonly headers: RequestHeaders;
+  readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'>;
+};
 
 /** Combines all sources of one connection. */
 export class Credentials {
@@ -41,7 +44,10 @@ export class Credentials {
   async auth(): Promise<RequestAuth> {
     const parts = await Promise.all(this.#sources.map(source => source.read()));
     const { authorization, ...certificates }: CredentialFields = Object.assign({}, ...parts);
-    const headers: RequestHeaders = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
+    const headers: RequestHeaders = {
+      ...this.#fixed.headers,
+      ...(authorization === undefined ? {} : { authorization }),
+    };
     return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
   }
 
@@ -65,7 +71,11 @@ export class Credentials {
   }
 }
 
-const isSame = (a: TlsMaterial, b: TlsMaterial): boolean => a.ca === b.ca && a.cert === b.cert && a.key === b.key;
+function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
+  return a.ca === b.ca && a.cert === b.cert && a.key === b.key;
+}
 
 /** Returns a source with a constant value. */
-export const constant = (part: CredentialFields): CredentialSource => ({ read: () => Promise.resolve(part), renew: () => {} });
+export function constant(part: CredentialFields): CredentialSource {
+  return { read: () => Promise.resolve(part), renew: () => {} };
+}

@@ -21,7 +21,11 @@ export type WireInfo = {
 };
 
 /** Head of a response, and the stream of its body. */
-export type IncomingResponse = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Readable };
+export type IncomingResponse = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+};
 
 /** Outcome of a request. */
 export type Sent =
@@ -44,14 +48,15 @@ export type Sent =
  * Sends one request and waits for the head of the response. Never rejects. Aborting the signal
  * closes the connection, at any time until the body has been read to its end.
  */
-export const send = (wire: WireInfo, signal: AbortSignal): Promise<Sent> =>
-  new Promise(resolve => {
+export function send(wire: WireInfo, signal: AbortSignal): Promise<Sent> {
+  return new Promise(resolve => {
     const trace = new SocketTrace();
     const fail = (error: unknown): void => resolve({ kind: 'failed', error, ...trace.verdict() });
     if (signal.aborted) return fail(signal.reason);
     try {
       const request = open(wire);
-      const abort = (): void => void request.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+      const abort = (): void =>
+        void request.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
       signal.addEventListener('abort', abort);
       request.once('close', () => signal.removeEventListener('abort', abort));
       request.once('socket', socket => trace.follow(socket, request.reusedSocket));
@@ -68,8 +73,9 @@ export const send = (wire: WireInfo, signal: AbortSignal): Promise<Sent> =>
       fail(error);
     }
   });
+}
 
-const open = (wire: WireInfo) => {
+function open(wire: WireInfo) {
   const { port, protocol } = wire.server;
   const options = {
     protocol,
@@ -81,7 +87,7 @@ const open = (wire: WireInfo) => {
     agent: wire.agent,
   };
   return protocol === 'https:' ? httpsRequest(options) : http.request(options);
-};
+}
 
 /**
  * Idle time in milliseconds before the kernel sends TCP keepalive probes (libuv then sends ten, a
@@ -109,13 +115,17 @@ class SocketTrace {
     const establish = (): void => {
       this.#established = true;
     };
-    if (isOpening(socket)) socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', establish);
+    if (isOpening(socket))
+      socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', establish);
     else establish();
   }
 
   verdict(): { readonly established: boolean; readonly sent: boolean; readonly reused: boolean } {
     // bytesWritten includes buffered bytes, hence the check that the connection was up.
-    const sent = this.#established && this.#socket !== undefined && this.#socket.bytesWritten > this.#writtenBefore;
+    const sent =
+      this.#established &&
+      this.#socket !== undefined &&
+      this.#socket.bytesWritten > this.#writtenBefore;
     return { established: this.#established, sent, reused: this.#reused };
   }
 }
@@ -124,14 +134,15 @@ const isOpening = (socket: Socket): boolean =>
   // secureConnecting is a documented property since Node 20, missing from the types of some
   // versions.
   socket.connecting ||
-  (socket instanceof TLSSocket && (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting === true);
+  (socket instanceof TLSSocket &&
+    (socket as TLSSocket & { readonly secureConnecting?: boolean }).secureConnecting === true);
 
 /**
  * Returns the whole body as text. Rejects when the connection breaks before its end. Keeps no
  * reference to the chunks, because callers may keep the text for long.
  */
-export const readText = (response: Readable): Promise<string> =>
-  new Promise((resolve, reject) => {
+export function readText(response: Readable): Promise<string> {
+  return new Promise((resolve, reject) => {
     const broken = (): void => reject(new Error('the connection was closed within the answer'));
     if (response.destroyed) return broken();
     const chunks: Buffer[] = [];
@@ -140,3 +151,4 @@ export const readText = (response: Readable): Promise<string> =>
     response.once('error', reject);
     response.once('close', broken);
   });
+}

@@ -13,7 +13,11 @@ type Waiting = { readonly admit: () => void };
 export class FlowControl {
   readonly #clock: Clock;
   readonly #places: number;
-  readonly #queues: Readonly<Record<Priority, Set<Waiting>>> = { vital: new Set(), normal: new Set(), bulk: new Set() };
+  readonly #queues: Readonly<Record<Priority, Set<Waiting>>> = {
+    vital: new Set(),
+    normal: new Set(),
+    bulk: new Set(),
+  };
   readonly #busy: Record<Priority, number> = { vital: 0, normal: 0, bulk: 0 };
   #heldUntilMs = 0;
   #wake: (() => void) | undefined;
@@ -76,7 +80,11 @@ export class FlowControl {
   }
 
   #pump(): void {
-    for (let priority = this.#nextPriority(); priority !== undefined; priority = this.#nextPriority()) {
+    for (
+      let priority = this.#nextPriority();
+      priority !== undefined;
+      priority = this.#nextPriority()
+    ) {
       const [first] = this.#queues[priority];
       if (first === undefined) return;
       this.#queues[priority].delete(first);

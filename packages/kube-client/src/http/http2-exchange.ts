@@ -9,10 +9,15 @@ const cancel = 8;
  * Sends one request as `send` in `exchange.ts` does, as a stream of a shared HTTP/2 connection. For
  * requests without a body.
  */
-export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCapacity, signal: AbortSignal): Promise<Sent> =>
-  new Promise(resolve => {
+export function sendAsStream(
+  { method, path, headers }: WireInfo,
+  room: StreamCapacity,
+  signal: AbortSignal,
+): Promise<Sent> {
+  return new Promise(resolve => {
     const { session, reused, giveBack } = room;
-    const fail = (error: unknown, sent: boolean): void => resolve({ kind: 'failed', error, established: true, sent, reused });
+    const fail = (error: unknown, sent: boolean): void =>
+      resolve({ kind: 'failed', error, established: true, sent, reused });
     if (signal.aborted) {
       giveBack();
       return fail(signal.reason, false);
@@ -47,3 +52,4 @@ export const sendAsStream = ({ method, path, headers }: WireInfo, room: StreamCa
     // Stays attached, as in `send`.
     stream.on('error', error => fail(error, true));
   });
+}

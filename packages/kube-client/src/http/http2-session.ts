@@ -38,7 +38,11 @@ export class Http2Session {
   /** Whether the connection takes another stream. */
   get hasRoom(): boolean {
     const { closed, destroyed, remoteSettings } = this.#http2;
-    return !closed && !destroyed && this.#streams < (remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
+    return (
+      !closed &&
+      !destroyed &&
+      this.#streams < (remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY)
+    );
   }
 
   get isInUse(): boolean {
@@ -85,7 +89,9 @@ export class Http2Session {
 
   #ping(): void {
     this.#cancelPing = this.#clock.after(pingWithinMs, () => {
-      const silent = new Error(`the server has not answered a ping within ${pingWithinMs / 1000} s`);
+      const silent = new Error(
+        `the server has not answered a ping within ${pingWithinMs / 1000} s`,
+      );
       this.#http2.destroy(Object.assign(silent, { code: 'ETIMEDOUT' }));
     });
     this.#http2.ping(error => {

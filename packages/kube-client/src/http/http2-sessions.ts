@@ -115,24 +115,31 @@ export class Http2Sessions {
   }
 }
 
-const secured = (socket: TLSSocket): Promise<void> =>
-  new Promise((resolve, reject) => {
+function secured(socket: TLSSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
     socket.once('secureConnect', resolve);
     // Stays attached: streams report later errors, which must not become unhandled here.
     socket.on('error', reject);
-    socket.once('close', () => reject(new Error('the connection was closed while it was being made')));
+    socket.once('close', () =>
+      reject(new Error('the connection was closed while it was being made')),
+    );
   });
+}
 
 /** Starts HTTP/2 on an open connection; resolves once the server has sent its limit of streams. */
-const begin = (server: URL, socket: TLSSocket): Promise<ClientHttp2Session> =>
-  new Promise((resolve, reject) => {
+function begin(server: URL, socket: TLSSocket): Promise<ClientHttp2Session> {
+  return new Promise((resolve, reject) => {
     // Loaded with the first watch: commands with a single request do without.
-    const http2 = process
-      .getBuiltinModule('node:http2')
-      .connect(server.origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: streamWindow } });
+    const http2 = process.getBuiltinModule('node:http2').connect(server.origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: streamWindow },
+    });
     http2.once('connect', () => http2.setLocalWindowSize(connectionWindow));
     http2.once('remoteSettings', () => resolve(http2));
     // Stays attached, as above.
     http2.on('error', reject);
-    http2.once('close', () => reject(new Error('the server closed the connection before it had said a word')));
+    http2.once('close', () =>
+      reject(new Error('the server closed the connection before it had said a word')),
+    );
   });
+}

@@ -7,7 +7,13 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type Clock, systemClock, VirtualClock } from '@drydock/utils';
 import { serverPair, testAuthority } from '../testing/certificates.ts';
 import { connectionFailure } from '../testing/connection-failure.ts';
-import { type FaultResponder, FaultServer, json, type SeenRequest, until } from '../testing/fault-server.ts';
+import {
+  type FaultResponder,
+  FaultServer,
+  json,
+  type SeenRequest,
+  until,
+} from '../testing/fault-server.ts';
 import { Credentials, constant } from './credentials.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
@@ -16,53 +22,76 @@ const internalError = 2;
 
 /** Streams over HTTP/2 connections that they share, with a server on 127.0.0.1. */
 
-type Start = Partial<TransportOptions> & { readonly settings?: Settings | undefined; readonly ca?: string };
+type Start = Partial<TransportOptions> & {
+  readonly settings?: Settings | undefined;
+  readonly ca?: string;
+};
 
-const start = async (respond: FaultResponder, { settings = {}, ca = testAuthority, ...setting }: Start = {}) => {
+async function start(
+  respond: FaultResponder,
+  { settings = {}, ca = testAuthority, ...setting }: Start = {},
+) {
   const server = await FaultServer.start(respond, { ...serverPair, http2: settings });
-  const credentials = new Credentials([constant({ authorization: 'Bearer t', ca })], { headers: {}, tls: {} });
-  const transport = new Transport({ server: server.url, credentials, userAgent: 'drydock/test', clock: systemClock, ...setting });
+  const credentials = new Credentials([constant({ authorization: 'Bearer t', ca })], {
+    headers: {},
+    tls: {},
+  });
+  const transport = new Transport({
+    server: server.url,
+    credentials,
+    userAgent: 'drydock/test',
+    clock: systemClock,
+    ...setting,
+  });
   return {
     server,
     transport,
-    watch: (path = '/watch', signal = new AbortController().signal, timeoutMs = 20_000) => transport.stream({ path, timeoutMs }, signal),
+    watch: (path = '/watch', signal = new AbortController().signal, timeoutMs = 20_000) =>
+      transport.stream({ path, timeoutMs }, signal),
     [Symbol.asyncDispose]: async () => {
       transport.close();
       await server[Symbol.asyncDispose]();
     },
   };
-};
+}
 
 /** The head of the answer and one line; the stream stays open. */
-const speaks = (request: SeenRequest, incoming: ServerResponse): void => {
+function speaks(request: SeenRequest, incoming: ServerResponse): void {
   incoming.writeHead(200, { 'content-type': 'application/json' });
   incoming.write(`${request.path}\n`);
-};
+}
 
 type Opened = Awaited<ReturnType<Transport['stream']>>;
 
-const chunksOf = (opened: Opened): AsyncIterator<Uint8Array> => {
+function chunksOf(opened: Opened): AsyncIterator<Uint8Array> {
   assert.equal(opened.kind, 'open');
   return opened.chunks[Symbol.asyncIterator]();
-};
+}
 
-const textOf = async (chunks: AsyncIterator<Uint8Array>): Promise<string> =>
-  Buffer.from((await chunks.next()).value ?? []).toString('utf8');
+async function textOf(chunks: AsyncIterator<Uint8Array>): Promise<string> {
+  return Buffer.from((await chunks.next()).value ?? []).toString('utf8');
+}
 
 test('streams share as few connections as the server allows; calls have others', async () => {
-  const respond: FaultResponder = (request, incoming) => (request.path === '/call' ? json(incoming, 200, {}) : speaks(request, incoming));
+  const respond: FaultResponder = (request, incoming) =>
+    request.path === '/call' ? json(incoming, 200, {}) : speaks(request, incoming);
   await using it = await start(respond, { settings: { maxConcurrentStreams: 2 } });
   const opened = await Promise.all(Array.from({ length: 5 }, (_, n) => it.watch(`/watch/${n}`)));
   const texts = await Promise.all(opened.map(one => textOf(chunksOf(one))));
   assert.deepEqual(texts, ['/watch/0\n', '/watch/1\n', '/watch/2\n', '/watch/3\n', '/watch/4\n']);
   assert.deepEqual([it.server.connections, it.server.sessions.size], [3, 3]);
-  const each = Object.values(Object.groupBy(it.server.requests, ({ connection }) => connection)).map(of => of?.length ?? 0);
+  const each = Object.values(
+    Object.groupBy(it.server.requests, ({ connection }) => connection),
+  ).map(of => of?.length ?? 0);
   assert.deepEqual(
     each.toSorted((one, other) => one - other),
     [1, 2, 2],
   );
   const headers = it.server.requests[0]?.headers ?? {};
-  assert.deepEqual([headers['authorization'], headers['user-agent'], headers['accept']], ['Bearer t', 'drydock/test', 'application/json']);
+  assert.deepEqual(
+    [headers['authorization'], headers['user-agent'], headers['accept']],
+    ['Bearer t', 'drydock/test', 'application/json'],
+  );
   assert.equal((await it.transport.call({ method: 'GET', path: '/call' })).status, 200);
   assert.deepEqual([it.server.connections, it.server.sessions.size], [4, 3]);
 });
@@ -93,13 +122,31 @@ for (const [what, settings] of [
   ['one that allows no streams', { maxConcurrentStreams: 0 }],
 ] as const) {
   test(`${what}: every stream has its own connection, and HTTP/2 is asked for once`, async () => {
-    await using server = await FaultServer.start(speaks, { ...serverPair, ...(settings && { http2: settings }) });
-    const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
-    const transport = new Transport({ server: server.url, credentials, userAgent: 't', clock: systemClock });
+    await using server = await FaultServer.start(speaks, {
+      ...serverPair,
+      ...(settings && { http2: settings }),
+    });
+    const credentials = new Credentials([constant({ ca: testAuthority })], {
+      headers: {},
+      tls: {},
+    });
+    const transport = new Transport({
+      server: server.url,
+      credentials,
+      userAgent: 't',
+      clock: systemClock,
+    });
     const { signal } = new AbortController();
-    const opened = await Promise.all([1, 2, 3].map(n => transport.stream({ path: `/${n}` }, signal)));
-    assert.deepEqual(await Promise.all(opened.map(one => textOf(chunksOf(one)))), ['/1\n', '/2\n', '/3\n']);
-    const distinct = (): number => new Set(server.requests.map(({ connection }) => connection)).size;
+    const opened = await Promise.all(
+      [1, 2, 3].map(n => transport.stream({ path: `/${n}` }, signal)),
+    );
+    assert.deepEqual(await Promise.all(opened.map(one => textOf(chunksOf(one)))), [
+      '/1\n',
+      '/2\n',
+      '/3\n',
+    ]);
+    const distinct = (): number =>
+      new Set(server.requests.map(({ connection }) => connection)).size;
     assert.deepEqual([distinct(), server.connections <= 4], [3, true]);
     assert.equal((await transport.stream({ path: '/4' }, signal)).kind, 'open');
     assert.deepEqual([distinct(), server.connections <= 5], [4, true]);
@@ -163,7 +210,11 @@ test('a connection that had other streams is cut under a new one: that one is as
 test('an answer that the server breaks off is an error, and no end', async () => {
   const respond: FaultResponder = (request, incoming) => {
     speaks(request, incoming);
-    setTimeout(() => (incoming as unknown as { readonly stream: ServerHttp2Stream }).stream.close(internalError), 20);
+    setTimeout(
+      () =>
+        (incoming as unknown as { readonly stream: ServerHttp2Stream }).stream.close(internalError),
+      20,
+    );
   };
   await using it = await start(respond);
   const chunks = chunksOf(await it.watch());
@@ -172,19 +223,24 @@ test('an answer that the server breaks off is an error, and no end', async () =>
 });
 
 test('a refusal comes with its body, and its place is free again', async () => {
-  const respond: FaultResponder = (_, incoming) => json(incoming, 410, { reason: 'Expired' }, { 'retry-after': '3' });
+  const respond: FaultResponder = (_, incoming) =>
+    json(incoming, 410, { reason: 'Expired' }, { 'retry-after': '3' });
   await using it = await start(respond, { settings: { maxConcurrentStreams: 1 } });
   for (let n = 0; n < 3; n += 1) {
     const refused = await it.watch();
     assert.ok(refused.kind === 'refused');
     const { status, body, headers } = refused.response;
-    assert.deepEqual([status, body, headers['retry-after'], headers[':status']], [410, { reason: 'Expired' }, '3', undefined]);
+    assert.deepEqual(
+      [status, body, headers['retry-after'], headers[':status']],
+      [410, { reason: 'Expired' }, '3', undefined],
+    );
   }
   assert.equal(it.server.connections, 1);
 });
 
 test('no head in time: timeout, and the connection, which may be dead, gets no more streams', async () => {
-  const respond: FaultResponder = (request, incoming) => (request.path === '/dead' ? undefined : speaks(request, incoming));
+  const respond: FaultResponder = (request, incoming) =>
+    request.path === '/dead' ? undefined : speaks(request, incoming);
   await using it = await start(respond);
   const chunks = chunksOf(await it.watch('/old'));
   await textOf(chunks);
@@ -220,11 +276,16 @@ test('nobody listens, or the certificate is not trusted: said as for calls', asy
   gone.transport.close();
   await using it = await start(speaks, { ca: '' });
   const distrusted = await connectionFailure(it.watch());
-  assert.deepEqual([distrusted.reason, distrusted.mayHaveHappened, it.server.requests.length], ['tls', false, 0]);
+  assert.deepEqual(
+    [distrusted.reason, distrusted.mayHaveHappened, it.server.requests.length],
+    ['tls', false, 0],
+  );
 });
 
 test('closed: streams are cut, and so is what is just being opened', async () => {
-  await using it = await start((request, incoming) => (request.path === '/dead' ? undefined : speaks(request, incoming)));
+  await using it = await start((request, incoming) =>
+    request.path === '/dead' ? undefined : speaks(request, incoming),
+  );
   const chunks = chunksOf(await it.watch('/open'));
   await textOf(chunks);
   const [next, waiting] = [chunks.next(), connectionFailure(it.watch('/dead'))];
@@ -246,7 +307,7 @@ test('a signal that is aborted while the connection is being made gives its own 
 });
 
 /** A way to a server that may become dead: nothing comes through any more, and nobody says so. */
-const deadEnd = async (port: number) => {
+async function deadEnd(port: number) {
   const pairs: (readonly [Socket, Socket])[] = [];
   const way = createServer(near => {
     const far = connect(port, '127.0.0.1');
@@ -271,7 +332,7 @@ const deadEnd = async (port: number) => {
       await new Promise(resolve => way.close(resolve));
     },
   };
-};
+}
 
 test('a connection that gives no sign of life is cut, with all its streams; one that does goes on for ever', async () => {
   const clock = new VirtualClock();
@@ -288,9 +349,16 @@ test('a connection that gives no sign of life is cut, with all its streams; one 
   let pings = 0;
   await using way = await deadEnd(server.port);
   const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
-  const transport = new Transport({ server: `https://127.0.0.1:${way.port}`, credentials, userAgent: 't', clock: counting });
+  const transport = new Transport({
+    server: `https://127.0.0.1:${way.port}`,
+    credentials,
+    userAgent: 't',
+    clock: counting,
+  });
   const { signal } = new AbortController();
-  const opened = await Promise.all(['/a', '/b'].map(path => transport.stream({ path, timeoutMs: 20_000 }, signal)));
+  const opened = await Promise.all(
+    ['/a', '/b'].map(path => transport.stream({ path, timeoutMs: 20_000 }, signal)),
+  );
   const all = opened.map(chunksOf);
   await Promise.all(all.map(textOf));
   for (const session of server.sessions) session.on('ping', () => (pings += 1));
@@ -315,7 +383,8 @@ test('a connection that gives no sign of life is cut, with all its streams; one 
   await clock.advance(14_900);
   assert.equal(ended, 0);
   await clock.advance(200);
-  for (const error of await Promise.all(ends)) assert.match(String(error), /has not answered a ping within 15 s/);
+  for (const error of await Promise.all(ends))
+    assert.match(String(error), /has not answered a ping within 15 s/);
   assert.equal(pings, 3);
   transport.close();
 });
@@ -328,10 +397,21 @@ test('a server that says nothing once TLS stands, or not even that: given up aft
   const mute = createServer(keep);
   for (const server of [silent, mute]) {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    const credentials = new Credentials([constant({ ca: testAuthority })], { headers: {}, tls: {} });
+    const credentials = new Credentials([constant({ ca: testAuthority })], {
+      headers: {},
+      tls: {},
+    });
     const { port } = server.address() as AddressInfo;
-    const transport = new Transport({ server: `https://127.0.0.1:${port}`, credentials, userAgent: 't', clock });
-    const open = () => connectionFailure(transport.stream({ path: '/a', timeoutMs: 100_000 }, new AbortController().signal));
+    const transport = new Transport({
+      server: `https://127.0.0.1:${port}`,
+      credentials,
+      userAgent: 't',
+      clock,
+    });
+    const open = () =>
+      connectionFailure(
+        transport.stream({ path: '/a', timeoutMs: 100_000 }, new AbortController().signal),
+      );
     sockets.length = 0;
     for (const connections of [1, 2]) {
       const waiting = open();

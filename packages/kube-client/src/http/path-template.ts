@@ -4,7 +4,8 @@
  */
 const known: Readonly<Record<string, string>> = {
   '': 'bindings configmaps events namespaces nodes persistentvolumeclaims persistentvolumes pods secrets serviceaccounts services',
-  'admissionregistration.k8s.io': 'validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations',
+  'admissionregistration.k8s.io':
+    'validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations',
   'apiextensions.k8s.io': 'customresourcedefinitions',
   apps: 'daemonsets deployments replicasets statefulsets',
   'authentication.k8s.io': 'tokenreviews',
@@ -16,7 +17,8 @@ const known: Readonly<Record<string, string>> = {
   'coordination.k8s.io': 'leases',
   'drydock.dev':
     'machineeventsources maintenanceapprovals maintenanceplanrecords maintenanceplans maintenances maintenancewindows nodenotices',
-  'kubevirt.io': 'kubevirts nodemaintenances virtualmachineinstancemigrations virtualmachineinstances virtualmachines',
+  'kubevirt.io':
+    'kubevirts nodemaintenances virtualmachineinstancemigrations virtualmachineinstances virtualmachines',
   'lifecycle.k8s.io': 'evictionrequests evictions',
   'machine.openshift.io': 'controlplanemachinesets machines machinesets',
   'machinemaintenance.managed.openshift.io': 'machinemaintenances',
@@ -58,9 +60,13 @@ const others: ReadonlySet<string> = new Set([
   '/openapi/v3',
 ]);
 
-const versions: ReadonlySet<string> = new Set('v1 v2 v1alpha1 v1alpha2 v1alpha3 v1beta1 v1beta2 v1beta3 v2beta1 v2beta2'.split(' '));
+const versions: ReadonlySet<string> = new Set(
+  'v1 v2 v1alpha1 v1alpha2 v1alpha3 v1beta1 v1beta2 v1beta3 v2beta1 v2beta2'.split(' '),
+);
 
-const versionOf = (text: string | undefined): string => (text !== undefined && versions.has(text) ? text : '{version}');
+function versionOf(text: string | undefined): string {
+  return text !== undefined && versions.has(text) ? text : '{version}';
+}
 
 /**
  * Returns the path of a call without the names in it, for metrics:
@@ -69,24 +75,30 @@ const versionOf = (text: string | undefined): string => (text !== undefined && v
  * `namespaces/<namespace>` where there is one, then the collection, the object's name, the
  * subresource.
  */
-export const pathTemplate = (path: string): string => {
+export function pathTemplate(path: string): string {
   const parts = path.split('/');
   const isCore = parts[1] === 'api';
-  if ((!isCore && parts[1] !== 'apis') || parts.length < 3) return others.has(path) ? path : '{other}';
+  if ((!isCore && parts[1] !== 'apis') || parts.length < 3)
+    return others.has(path) ? path : '{other}';
   const group = isCore ? '' : (parts[2] ?? '');
   const own = collections.get(group);
   const rest = parts.slice(isCore ? 3 : 4);
-  const inNamespace = rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
+  const inNamespace =
+    rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
   const [collection, name, ...subresource] = inNamespace ? rest.slice(2) : rest;
   const version = versionOf(parts[isCore ? 2 : 3]);
-  const template = isCore ? ['', 'api', own === undefined ? '{version}' : version] : ['', 'apis', own === undefined ? '{group}' : group];
+  const template = isCore
+    ? ['', 'api', own === undefined ? '{version}' : version]
+    : ['', 'apis', own === undefined ? '{group}' : group];
   if (!isCore && parts.length > 3) template.push(own === undefined ? '{version}' : version);
   if (inNamespace) template.push('namespaces', '{namespace}');
-  if (collection !== undefined) template.push(own?.has(collection) === true ? collection : '{resource}');
+  if (collection !== undefined)
+    template.push(own?.has(collection) === true ? collection : '{resource}');
   if (name !== undefined) template.push('{name}');
   // Behind a proxy subresource, the rest of the path belongs to another server.
-  for (const part of subresource.slice(0, 2)) template.push(subresources.has(part) ? part : '{subresource}');
+  for (const part of subresource.slice(0, 2))
+    template.push(subresources.has(part) ? part : '{subresource}');
   return template.join('/');
-};
+}
 
 const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize']);

@@ -19,17 +19,31 @@ test('who must wait: the client for what is about the server, nobody for what is
     pauseAsked({ status, body, headers: { 'retry-after': header } }, now);
   assert.equal(pause(429, 'Too many requests, please try again later.\n'), 1000);
   assert.equal(pause(429, 'Too many requests, please try again later.\n', ''), undefined);
-  assert.equal(pause(429, { message: 'storage is (re)initializing', details: { retryAfterSeconds: 30 } }, '30'), undefined);
+  assert.equal(
+    pause(
+      429,
+      { message: 'storage is (re)initializing', details: { retryAfterSeconds: 30 } },
+      '30',
+    ),
+    undefined,
+  );
   assert.equal(pause(429, 'admission webhook "x" denied the request'), undefined);
-  assert.equal(pause(429, { message: 'no', details: { causes: [{ reason: 'DisruptionBudget' }] } }), undefined);
+  assert.equal(
+    pause(429, { message: 'no', details: { causes: [{ reason: 'DisruptionBudget' }] } }),
+    undefined,
+  );
   assert.equal(pause(429, { message: 'no', details: { name: 'pod-1', kind: 'pods' } }), undefined);
   assert.equal(pause(429, { message: 'admission webhook "x" denied the request' }), undefined);
   assert.equal(pause(503, 'no server is available'), 1000);
   const goesDown = { 'retry-after': '5', connection: 'close' };
   const ending = 'The apiserver is shutting down, please try again later.\n';
   assert.equal(pauseAsked({ status: 429, body: ending, headers: goesDown }, now), undefined);
-  const starting = 'the request has been made before all known HTTP paths have been installed, please try again';
-  assert.equal(pause(503, { message: starting, details: { retryAfterSeconds: 5 } }, '5'), undefined);
+  const starting =
+    'the request has been made before all known HTTP paths have been installed, please try again';
+  assert.equal(
+    pause(503, { message: starting, details: { retryAfterSeconds: 5 } }, '5'),
+    undefined,
+  );
   assert.equal(pause(500, 'x'), undefined);
 });
 

@@ -20,20 +20,29 @@ const maxMs = 60_000;
  * pkg/storage/cacher/cacher.go, pkg/util/notfoundhandler/not_found_handler.go and k8s.io/kubernetes
  * pkg/registry/core/pod/storage/eviction.go.
  */
-export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number | undefined => {
+export function pauseAsked(response: ApiResponse, now: Temporal.Instant): number | undefined {
   const { status, body, headers } = response;
   const goesDown = status === 429 && headers['connection'] === 'close';
-  return (status === 429 || status === 503) && !goesDown && isAboutAll(body) ? retryAfterMs(headers['retry-after'], now) : undefined;
-};
+  return (status === 429 || status === 503) && !goesDown && isAboutAll(body)
+    ? retryAfterMs(headers['retry-after'], now)
+    : undefined;
+}
 
-const isAboutAll = (body: unknown): boolean => typeof body === 'string' && !body.startsWith('admission webhook');
+function isAboutAll(body: unknown): boolean {
+  return typeof body === 'string' && !body.startsWith('admission webhook');
+}
 
 /**
  * Returns the header `Retry-After` (RFC 9110, seconds or a date) in milliseconds, at most 60,000;
  * undefined when it is absent or invalid.
  */
-export const retryAfterMs = (header: string | undefined, now: Temporal.Instant): number | undefined => {
+export function retryAfterMs(
+  header: string | undefined,
+  now: Temporal.Instant,
+): number | undefined {
   if (header === undefined || header.trim() === '') return undefined;
-  const wait = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.epochMilliseconds;
+  const wait = /^\d+$/.test(header.trim())
+    ? Number(header) * 1000
+    : Date.parse(header) - now.epochMilliseconds;
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), maxMs);
-};
+}

@@ -5,7 +5,13 @@ import type { ConnectionPools, Pools } from './connection-pools.ts';
 import type { Credentials, RequestAuth } from './credentials.ts';
 import { type IncomingResponse, readText, type Sent, send, type WireInfo } from './exchange.ts';
 import { sendAsStream } from './http2-exchange.ts';
-import { requestBody, requestHeaders, requestPath, responseBody, responseHeaders } from './request.ts';
+import {
+  requestBody,
+  requestHeaders,
+  requestPath,
+  responseBody,
+  responseHeaders,
+} from './request.ts';
 
 /** One in-flight call. */
 export type PendingCall = {
@@ -71,12 +77,17 @@ export class RoundTripper {
    * Returns the error for a failed call: the caller's abort reason, a ConnectionError, or a defect
    * of Drydock unchanged.
    */
-  failure(pendingCall: PendingCall, error: unknown, { established, sent }: Pick<Failed, 'established' | 'sent'>): unknown {
+  failure(
+    pendingCall: PendingCall,
+    error: unknown,
+    { established, sent }: Pick<Failed, 'established' | 'sent'>,
+  ): unknown {
     const { closed, connectionPools } = this.#options;
     if (pendingCall.signal?.aborted === true) return pendingCall.signal.reason;
     if (closed.aborted) return this.#error(pendingCall, 'closed', sent, closed.reason);
     if (isDefect(error)) return error;
-    if (!pendingCall.deadline.expired) return this.#error(pendingCall, reasonOf(error, established), sent, error);
+    if (!pendingCall.deadline.expired)
+      return this.#error(pendingCall, reasonOf(error, established), sent, error);
     // The path to the server may be dead, and with it the idle connections: the next call should
     // not run into them.
     if (established) connectionPools.dropIdle();
@@ -87,7 +98,8 @@ export class RoundTripper {
     try {
       return await orAborted(this.#options.credentials.auth(), pendingCall.deadline.signal);
     } catch (error) {
-      if (pendingCall.deadline.signal.aborted) throw this.failure(pendingCall, error, { established: false, sent: false });
+      if (pendingCall.deadline.signal.aborted)
+        throw this.failure(pendingCall, error, { established: false, sent: false });
       throw isDefect(error) ? error : this.#error(pendingCall, 'credentials', false, error);
     }
   }
@@ -123,7 +135,12 @@ export class RoundTripper {
     };
   }
 
-  #error({ call }: PendingCall, reason: FailureReason, mayHaveHappened: boolean, cause: unknown): ConnectionError {
+  #error(
+    { call }: PendingCall,
+    reason: FailureReason,
+    mayHaveHappened: boolean,
+    cause: unknown,
+  ): ConnectionError {
     return new ConnectionError(
       { method: call.method, path: call.path, server: this.#options.server.origin },
       reason,
@@ -134,7 +151,11 @@ export class RoundTripper {
 }
 
 /** Sends a request; streams share connections where the server supports HTTP/2. */
-const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingCall, wire: WireInfo): Promise<Sent> => {
+async function sendBy(
+  { http2 }: Pools,
+  { pool, deadline: { signal } }: PendingCall,
+  wire: WireInfo,
+): Promise<Sent> {
   if (pool === 'calls' || http2 === undefined) return send(wire, signal);
   try {
     const room = await http2.take(signal);
@@ -142,11 +163,17 @@ const sendBy = async ({ http2 }: Pools, { pool, deadline: { signal } }: PendingC
   } catch (error) {
     return { kind: 'failed', error, established: false, sent: false, reused: false };
   }
-};
+}
 
 /**
  * Returns whether to retry on a reused connection that the server has just closed: safe for reads,
  * and for requests that had not been sent yet (RFC 9110 9.2.2).
  */
-const mayGoAgain = ({ call, deadline }: PendingCall, { error, reused, sent }: Failed): boolean =>
-  reused && !deadline.signal.aborted && reasonOf(error, true) === 'reset' && (call.method === 'GET' || !sent);
+function mayGoAgain({ call, deadline }: PendingCall, { error, reused, sent }: Failed): boolean {
+  return (
+    reused &&
+    !deadline.signal.aborted &&
+    reasonOf(error, true) === 'reset' &&
+    (call.method === 'GET' || !sent)
+  );
+}

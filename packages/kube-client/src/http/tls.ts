@@ -35,6 +35,9 @@ export class TlsContext {
   /** Returns the other TLS options of a connection. */
   get options(): Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> {
     const { servername, rejectUnauthorized } = this.#material;
-    return { ...(servername !== undefined && { servername }), ...(rejectUnauthorized !== undefined && { rejectUnauthorized }) };
+    return {
+      ...(servername !== undefined && { servername }),
+      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    };
   }
 }

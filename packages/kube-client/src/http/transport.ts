@@ -39,7 +39,9 @@ export type TransportOptions = {
    * Callback for the Date of every response, with the times of `clock` at which the request was
    * sent and the response arrived. Must not throw.
    */
-  readonly onDate?: ((date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant) => void) | undefined;
+  readonly onDate?:
+    | ((date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant) => void)
+    | undefined;
   /** Callback for every finished call. Must not throw. */
   readonly onResponse?: ((seen: FinishedCall) => void) | undefined;
 };
@@ -107,7 +109,10 @@ export class Transport implements Api, Streams {
       async () => {
         const leave = await this.#place(pendingCall);
         try {
-          const response = await this.#roundTripper.read(pendingCall, await this.#fetch(pendingCall));
+          const response = await this.#roundTripper.read(
+            pendingCall,
+            await this.#fetch(pendingCall),
+          );
           const pause = pauseAsked(response, this.#options.clock.now());
           if (pause !== undefined) this.#flowControl.holdFor(pause);
           return response;
@@ -123,7 +128,11 @@ export class Transport implements Api, Streams {
     const call: ApiCall = { method: 'GET', ...request };
     const deadline = this.#deadline(call, signal);
     try {
-      return await this.#observed({ call, pool: 'streams', deadline, signal }, statusOf, pendingCall => this.#open(pendingCall));
+      return await this.#observed(
+        { call, pool: 'streams', deadline, signal },
+        statusOf,
+        pendingCall => this.#open(pendingCall),
+      );
     } catch (error) {
       deadline[Symbol.dispose]();
       throw error;
@@ -159,12 +168,18 @@ export class Transport implements Api, Streams {
 
   #deadline(call: ApiCall, signal: AbortSignal | undefined): Deadline {
     signal?.throwIfAborted();
-    return new Deadline(this.#options.clock, call.timeoutMs ?? defaultTimeoutMs, [signal, this.#closed.signal]);
+    return new Deadline(this.#options.clock, call.timeoutMs ?? defaultTimeoutMs, [
+      signal,
+      this.#closed.signal,
+    ]);
   }
 
   async #place(pendingCall: PendingCall): Promise<() => void> {
     try {
-      return await this.#flowControl.enter(pendingCall.call.priority ?? 'normal', pendingCall.deadline.signal);
+      return await this.#flowControl.enter(
+        pendingCall.call.priority ?? 'normal',
+        pendingCall.deadline.signal,
+      );
     } catch (error) {
       throw this.#roundTripper.failure(pendingCall, error, { established: false, sent: false });
     }
@@ -185,7 +200,13 @@ export class Transport implements Api, Streams {
       const { call, pool } = pendingCall;
       const seconds = (this.#nowMs() - began) / 1000;
       const priority = pool === 'streams' ? 'watch' : (call.priority ?? 'normal');
-      this.#options.onResponse?.({ method: call.method, path: pathTemplate(call.path), status, seconds, priority });
+      this.#options.onResponse?.({
+        method: call.method,
+        path: pathTemplate(call.path),
+        status,
+        seconds,
+        priority,
+      });
     }
   }
 
@@ -194,4 +215,6 @@ export class Transport implements Api, Streams {
   }
 }
 
-const statusOf = (response: StreamResponse): number => (response.kind === 'open' ? 200 : response.response.status);
+function statusOf(response: StreamResponse): number {
+  return response.kind === 'open' ? 200 : response.response.status;
+}

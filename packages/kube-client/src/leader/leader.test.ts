@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog, VirtualClock } from '@drydock/utils';
-import type { Api, ApiCall, ApiResponse, CachedObject, Collection, Fence, Watcher, WatchHandler } from '../api.ts';
+import type {
+  Api,
+  ApiCall,
+  ApiResponse,
+  CachedObject,
+  Collection,
+  Fence,
+  Watcher,
+  WatchHandler,
+} from '../api.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { elect } from './leader.ts';
 import type { LeaseObject } from './lease-record.ts';
@@ -28,7 +37,9 @@ class LeaseServer implements Api, Watcher {
     this.watched.push(`${path}?${fieldSelector ?? ''}`);
     const tell = (type: 'added' | 'removed' = 'added'): void => {
       const object =
-        this.lease === undefined || this.blind ? undefined : project({ ...this.lease, metadata: { ...this.lease.metadata, uid: 'u' } });
+        this.lease === undefined || this.blind
+          ? undefined
+          : project({ ...this.lease, metadata: { ...this.lease.metadata, uid: 'u' } });
       if (object !== undefined) handler.changed({ type, object });
     };
     tell();
@@ -44,11 +55,21 @@ class LeaseServer implements Api, Watcher {
   call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     const fault = this.fault(call);
     const lost = (happened: boolean): ConnectionError =>
-      new ConnectionError({ method: call.method, path: call.path, server: 'test' }, 'reset', happened, new Error('cut'));
+      new ConnectionError(
+        { method: call.method, path: call.path, server: 'test' },
+        'reset',
+        happened,
+        new Error('cut'),
+      );
     if (fault === 'never arrives') return Promise.reject(lost(false));
-    if (fault === 'hangs') return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    if (fault === 'hangs')
+      return new Promise((_, reject) =>
+        signal?.addEventListener('abort', () => reject(signal.reason)),
+      );
     const response = this.#handle(call);
-    return fault === 'lost answer' ? Promise.reject(lost(true)) : Promise.resolve({ headers: {}, ...response });
+    return fault === 'lost answer'
+      ? Promise.reject(lost(true))
+      : Promise.resolve({ headers: {}, ...response });
   }
 
   /** etcd is restored: the lease and the revision are those of then. */
@@ -64,24 +85,49 @@ class LeaseServer implements Api, Watcher {
   }
 
   #handle(call: ApiCall): { readonly status: number; readonly body: unknown } {
-    if (call.method === 'GET') return this.lease === undefined ? { status: 404, body: {} } : { status: 200, body: this.lease };
+    if (call.method === 'GET')
+      return this.lease === undefined
+        ? { status: 404, body: {} }
+        : { status: 200, body: this.lease };
     const wanted = call.body as LeaseObject;
-    if (call.method === 'POST' && this.lease !== undefined) return { status: 409, body: { message: 'already exists' } };
-    if (call.method === 'PUT' && wanted.metadata.resourceVersion !== this.lease?.metadata.resourceVersion)
+    if (call.method === 'POST' && this.lease !== undefined)
+      return { status: 409, body: { message: 'already exists' } };
+    if (
+      call.method === 'PUT' &&
+      wanted.metadata.resourceVersion !== this.lease?.metadata.resourceVersion
+    )
       return { status: 409, body: { message: 'conflict' } };
     this.#version += 1;
-    this.lease = { ...wanted, metadata: { ...wanted.metadata, resourceVersion: String(this.#version) } };
+    this.lease = {
+      ...wanted,
+      metadata: { ...wanted.metadata, resourceVersion: String(this.#version) },
+    };
     this.writes.push(this.lease);
     for (const tell of this.#tell) tell();
     return { status: 200, body: this.lease };
   }
 }
 
-/** A contender with a clock of its own; `skewMs` sets its hands, its uptime runs like everybody's. */
-const contender = (api: LeaseServer, identity: string, clock: VirtualClock, skewMs = 0, ownPrefix?: string) => {
-  const own = { now: () => clock.now().add({ milliseconds: skewMs }), sleep: clock.sleep.bind(clock), after: clock.after.bind(clock) };
+/**
+ * A contender with a clock of its own; `skewMs` sets its hands, its uptime runs like everybody's.
+ */
+function contender(
+  api: LeaseServer,
+  identity: string,
+  clock: VirtualClock,
+  skewMs = 0,
+  ownPrefix?: string,
+) {
+  const own = {
+    now: () => clock.now().add({ milliseconds: skewMs }),
+    sleep: clock.sleep.bind(clock),
+    after: clock.after.bind(clock),
+  };
   const stop = new AbortController();
-  const state: { fence?: Fence; ended: boolean; work: PromiseWithResolvers<void> } = { ended: false, work: Promise.withResolvers<void>() };
+  const state: { fence?: Fence; ended: boolean; work: PromiseWithResolvers<void> } = {
+    ended: false,
+    work: Promise.withResolvers<void>(),
+  };
   const outcome = elect({
     api,
     watcher: api,
@@ -102,7 +148,7 @@ const contender = (api: LeaseServer, identity: string, clock: VirtualClock, skew
     },
   });
   return { stop, state, outcome, mayAct: () => state.fence?.mayAct() ?? false };
-};
+}
 
 test('the first contender creates the lease, leads and renews it every 1.5 s', async () => {
   const clock = new VirtualClock();
@@ -133,7 +179,9 @@ for (const skewMs of [-3_600_000, 0, 3_600_000]) {
     assert.deepEqual([a.mayAct(), b.mayAct()], [true, false]);
     let isCut = true;
     api.fault = call =>
-      isCut && call.body !== undefined && (call.body as LeaseObject).spec?.holderIdentity === 'a' ? 'never arrives' : undefined;
+      isCut && call.body !== undefined && (call.body as LeaseObject).spec?.holderIdentity === 'a'
+        ? 'never arrives'
+        : undefined;
     let both = 0;
     let until = 0;
     for (let step = 0; step < 200 && !b.mayAct(); step += 1) {
@@ -144,7 +192,10 @@ for (const skewMs of [-3_600_000, 0, 3_600_000]) {
     assert.equal(both, 0);
     assert.ok(until >= 7000 && until < 9500, `taken over after ${until} ms`);
     assert.equal(await a.outcome, 'lost');
-    assert.deepEqual([api.lease?.spec?.holderIdentity, api.lease?.spec?.leaseTransitions], ['b', 1]);
+    assert.deepEqual(
+      [api.lease?.spec?.holderIdentity, api.lease?.spec?.leaseTransitions],
+      ['b', 1],
+    );
     isCut = false;
     b.stop.abort();
     await clock.advance(0);
@@ -248,7 +299,10 @@ for (const blind of [false, true])
     assert.deepEqual([a.mayAct(), b.mayAct()], [false, !blind]);
     await clock.advance(1500);
     assert.equal(b.mayAct(), true);
-    assert.deepEqual(new Set(api.watched), new Set(['/apis/coordination.k8s.io/v1/namespaces/ns/leases?metadata.name=lock']));
+    assert.deepEqual(
+      new Set(api.watched),
+      new Set(['/apis/coordination.k8s.io/v1/namespaces/ns/leases?metadata.name=lock']),
+    );
     b.stop.abort();
     await clock.advance(0);
     await b.outcome;
@@ -278,7 +332,10 @@ test('a lease that somebody deletes is made anew at once', async () => {
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(100);
-  api.fault = call => ((call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'a' ? 'never arrives' : undefined);
+  api.fault = call =>
+    (call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'a'
+      ? 'never arrives'
+      : undefined;
   const b = contender(api, 'b', clock);
   await clock.advance(100);
   api.remove();
@@ -295,14 +352,20 @@ test('what an earlier process of the same pod has left is taken at once, what an
   const a = contender(api, 'pod-a_1_first', clock, 0, 'pod-a_1_');
   await clock.advance(100);
   // It is killed: it neither renews nor gives back.
-  api.fault = call => ((call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'pod-a_1_first' ? 'never arrives' : undefined);
+  api.fault = call =>
+    (call.body as LeaseObject | undefined)?.spec?.holderIdentity === 'pod-a_1_first'
+      ? 'never arrives'
+      : undefined;
   const b = contender(api, 'pod-b_2_first', clock, 0, 'pod-b_2_');
   const namesake = contender(api, 'pod-a_3_first', clock, 0, 'pod-a_3_');
   await clock.advance(1000);
   const again = contender(api, 'pod-a_1_second', clock, 0, 'pod-a_1_');
   await clock.advance(0);
   assert.deepEqual([again.mayAct(), b.mayAct(), namesake.mayAct()], [true, false, false]);
-  assert.deepEqual([api.lease?.spec?.holderIdentity, api.lease?.spec?.leaseTransitions], ['pod-a_1_second', 1]);
+  assert.deepEqual(
+    [api.lease?.spec?.holderIdentity, api.lease?.spec?.leaseTransitions],
+    ['pod-a_1_second', 1],
+  );
   await clock.advance(8000);
   assert.equal(await a.outcome, 'lost');
   for (const one of [again, b, namesake]) one.stop.abort();

@@ -76,27 +76,52 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  * signal is aborted, its end is awaited, and the outcome is `lost`: the caller may exit, or contend
  * again. Rejects with the work's error, after releasing the lease.
  */
-export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
-  const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } = options;
-  const { retryPeriodMs = 1500, uptime = () => performance.now(), defects = new PanicHandler(options) } = options;
-  if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
-  const lock = new LeaseLock({ ...options, uptime, defects, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
+export async function elect(options: ElectOptions): Promise<ElectOutcome> {
+  const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } =
+    options;
+  const {
+    retryPeriodMs = 1500,
+    uptime = () => performance.now(),
+    defects = new PanicHandler(options),
+  } = options;
+  if (renewDeadlineMs >= leaseDurationMs)
+    throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
+  const lock = new LeaseLock({
+    ...options,
+    uptime,
+    defects,
+    durationMs: leaseDurationMs,
+    timeoutMs: Math.max(1000, renewDeadlineMs / 2),
+  });
   const held = await contend(options, lock, retryPeriodMs);
   if (held === undefined) return 'stopped';
-  options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });
-  return new LeadershipTerm(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
-};
+  options.log.info('leading', {
+    lease: `${options.namespace}/${options.name}`,
+    identity: options.identity,
+  });
+  return new LeadershipTerm(options, lock, held, {
+    renewDeadlineMs,
+    retryPeriodMs,
+    uptime,
+  }).serve();
+}
 
 /**
  * Reason for a restart: watches that continue from a later version miss current events, so all data
  * must be listed again.
  */
-const rewound = 'the API server has gone back to older data, as after a restore of etcd: everything is read again';
+const rewound =
+  'the API server has gone back to older data, as after a restore of etcd: everything is read again';
 
 type Held = Extract<Lock, { readonly kind: 'held' }>;
 
 /** Watches the lease until the signal is aborted; calls `wake` when the lease is released. */
-const follow = ({ watcher, namespace, name }: ElectOptions, lock: LeaseLock, wake: () => void, signal: AbortSignal): Promise<void> => {
+function follow(
+  { watcher, namespace, name }: ElectOptions,
+  lock: LeaseLock,
+  wake: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
   return watcher.watch(
     { path, fieldSelector: `metadata.name=${name}` },
@@ -109,30 +134,45 @@ const follow = ({ watcher, namespace, name }: ElectOptions, lock: LeaseLock, wak
     },
     signal,
   );
-};
+}
 
 /**
  * Retries until the lease is acquired; returns undefined when stopped before. A retry follows as
  * soon as the lease is released or expires, and periodically in case the watch misses that.
  */
-const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: number): Promise<Held | undefined> => {
+async function contend(
+  options: ElectOptions,
+  lock: LeaseLock,
+  retryPeriodMs: number,
+): Promise<Held | undefined> {
   const { clock, random, log, signal } = options;
   const done = new AbortController();
   let wake = new AbortController();
-  const following = follow(options, lock, () => wake.abort(), AbortSignal.any([signal, done.signal]));
+  const following = follow(
+    options,
+    lock,
+    () => wake.abort(),
+    AbortSignal.any([signal, done.signal]),
+  );
   try {
     for (let last = ''; !signal.aborted; ) {
       wake = new AbortController();
       const result = await lock.attempt(signal);
       if (result.kind === 'held') return result;
-      const news = result.kind === 'taken' ? `held by ${result.holder}` : result.kind === 'failed' ? result.why : rewound;
+      const news =
+        result.kind === 'taken'
+          ? `held by ${result.holder}`
+          : result.kind === 'failed'
+            ? result.why
+            : rewound;
       if (news !== last && !signal.aborted) {
         if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
         else log.warn('failed to acquire leader lease; retrying', { error: news });
       }
       last = news;
       const pauseMs = retryPeriodMs * (1 + 1.2 * random());
-      const left = result.kind === 'taken' ? Math.min(pauseMs, Math.max(1, lock.runsOutInMs())) : pauseMs;
+      const left =
+        result.kind === 'taken' ? Math.min(pauseMs, Math.max(1, lock.runsOutInMs())) : pauseMs;
       await clock.sleep(left, AbortSignal.any([signal, wake.signal]));
     }
     return undefined;
@@ -140,9 +180,13 @@ const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: nu
     done.abort();
     await following;
   }
-};
+}
 
-type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number; readonly uptime: () => number };
+type Timing = {
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly uptime: () => number;
+};
 
 /** One term of leadership. */
 class LeadershipTerm {
@@ -201,7 +245,8 @@ class LeadershipTerm {
       if (this.#over.signal.aborted) break;
       if (result.kind === 'taken') this.#lose(`${result.holder} has taken the lease`);
       else if (result.kind === 'rewound') this.#lose(rewound);
-      else if (result.kind === 'failed') log.warn('failed to renew leader lease; retrying', { error: result.why });
+      else if (result.kind === 'failed')
+        log.warn('failed to renew leader lease; retrying', { error: result.why });
       else {
         this.#held = result;
         cancel();
@@ -219,13 +264,18 @@ class LeadershipTerm {
     const { clock } = this.#options;
     const { renewDeadlineMs } = this.#timing;
     const left = this.#held.sinceMs + renewDeadlineMs - clock.now().epochMilliseconds;
-    return clock.after(Math.min(left, renewDeadlineMs), () => this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`));
+    return clock.after(Math.min(left, renewDeadlineMs), () =>
+      this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`),
+    );
   }
 
   #lose(why: string): void {
     if (this.#over.signal.aborted) return;
     this.#lost = true;
-    this.#options.log.error('no longer leading', { lease: `${this.#options.namespace}/${this.#options.name}`, why });
+    this.#options.log.error('no longer leading', {
+      lease: `${this.#options.namespace}/${this.#options.name}`,
+      why,
+    });
     this.#over.abort();
     this.#work.abort(new Error(`no longer leading: ${why}`));
   }

@@ -37,7 +37,11 @@ export type Lock =
 /**
  * Last seen state of the Lease, and since when it is unchanged. The remote clock is not trusted.
  */
-type Observation = { readonly lease: LeaseObject; readonly version: string; readonly atUptimeMs: number };
+type Observation = {
+  readonly lease: LeaseObject;
+  readonly version: string;
+  readonly atUptimeMs: number;
+};
 
 /** One candidate's view of one Lease, and its attempts to acquire or renew it. */
 export class LeaseLock {
@@ -72,7 +76,12 @@ export class LeaseLock {
       const holder = holderOf(lease);
       const isFree = holder === '' || holder === identity || this.#isEarlierSelf(holder);
       if (!isFree && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
-      return (await this.#write(lease, signal)) ?? { kind: 'failed', why: 'somebody else wrote the lease at the same time' };
+      return (
+        (await this.#write(lease, signal)) ?? {
+          kind: 'failed',
+          why: 'somebody else wrote the lease at the same time',
+        }
+      );
     } catch (error) {
       return { kind: 'failed', why: this.#options.defects.textOf('Process', this.#path, error) };
     }
@@ -97,7 +106,12 @@ export class LeaseLock {
     try {
       const lease = await this.#read(signal);
       if (lease === undefined || holderOf(lease) !== this.#options.identity) return false;
-      const response = await this.#call('PUT', `/${this.#options.name}`, signal, released(lease, this.#options.clock.now()));
+      const response = await this.#call(
+        'PUT',
+        `/${this.#options.name}`,
+        signal,
+        released(lease, this.#options.clock.now()),
+      );
       return response.status === 200;
     } catch (error) {
       if (isDefect(error)) this.#options.defects.tell('Process', this.#path, error);
@@ -109,7 +123,12 @@ export class LeaseLock {
   async #write(lease: LeaseObject, signal: AbortSignal): Promise<Lock | undefined> {
     const { clock, identity, durationMs, name } = this.#options;
     const began = this.#moment();
-    const response = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
+    const response = await this.#call(
+      'PUT',
+      `/${name}`,
+      signal,
+      heldBy(lease, identity, durationMs, clock.now()),
+    );
     if (response.status === 409 || response.status === 404) {
       if (response.status === 404) this.#seen = undefined;
       return undefined;
@@ -119,13 +138,24 @@ export class LeaseLock {
 
   async #create(signal: AbortSignal): Promise<Lock> {
     const { clock, identity, durationMs, name, namespace } = this.#options;
-    const lease: LeaseObject = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+    const lease: LeaseObject = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace },
+    };
     const began = this.#moment();
-    return this.#written(await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())), began);
+    return this.#written(
+      await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())),
+      began,
+    );
   }
 
-  #written(response: ApiResponse, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Lock {
-    if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: explain(response) };
+  #written(
+    response: ApiResponse,
+    began: { readonly sinceMs: number; readonly sinceUptimeMs: number },
+  ): Lock {
+    if (response.status !== 200 && response.status !== 201)
+      return { kind: 'failed', why: explain(response) };
     const lease = leaseOf(response);
     this.#observe(lease);
     return this.#isRewound(lease) ? { kind: 'rewound' } : { kind: 'held', ...began };
@@ -157,7 +187,8 @@ export class LeaseLock {
   #observe(lease: LeaseObject): void {
     const version = JSON.stringify(lease.spec ?? {});
     // Only a change of the record restarts the wait; the timestamps in the record do not matter.
-    const atUptimeMs = this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
+    const atUptimeMs =
+      this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
     this.#seen = { lease, version, atUptimeMs };
   }
 
@@ -175,16 +206,28 @@ export class LeaseLock {
   }
 
   #moment(): { readonly sinceMs: number; readonly sinceUptimeMs: number } {
-    return { sinceMs: this.#options.clock.now().epochMilliseconds, sinceUptimeMs: this.#options.uptime() };
+    return {
+      sinceMs: this.#options.clock.now().epochMilliseconds,
+      sinceUptimeMs: this.#options.uptime(),
+    };
   }
 
-  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: LeaseObject): Promise<ApiResponse> {
+  #call(
+    method: ApiCall['method'],
+    suffix: string,
+    signal: AbortSignal,
+    body?: LeaseObject,
+  ): Promise<ApiResponse> {
     const { api, timeoutMs } = this.#options;
-    return api.call({ method, path: `${this.#path}${suffix}`, body, priority: 'vital', timeoutMs }, signal);
+    return api.call(
+      { method, path: `${this.#path}${suffix}`, body, priority: 'vital', timeoutMs },
+      signal,
+    );
   }
 }
 
-const explain = ({ status, body }: ApiResponse): string => {
-  const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
+function explain({ status, body }: ApiResponse): string {
+  const message =
+    typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
   return `the API server responded with ${status}${message === '' ? '' : `: ${message}`}`;
-};
+}

@@ -14,21 +14,34 @@ type LeaseSpec = {
 export type LeaseObject = {
   readonly apiVersion: 'coordination.k8s.io/v1';
   readonly kind: 'Lease';
-  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly resourceVersion?: string;
+  };
   readonly spec?: LeaseSpec;
 };
 
 /** Returns the Lease of a response with status 200 or 201. */
-export const leaseOf = (response: ApiResponse): LeaseObject => response.body as LeaseObject;
+export function leaseOf(response: ApiResponse): LeaseObject {
+  return response.body as LeaseObject;
+}
 
 /** Returns the holder; empty when the Lease is free. */
-export const holderOf = (lease: LeaseObject): string => lease.spec?.holderIdentity ?? '';
+export function holderOf(lease: LeaseObject): string {
+  return lease.spec?.holderIdentity ?? '';
+}
 
 /**
  * Returns the Lease with this candidate as its holder (client-go leaderelection: a change of holder
  * counts as a transition and sets the time of acquisition).
  */
-export const heldBy = (lease: LeaseObject, identity: string, durationMs: number, now: Temporal.Instant): LeaseObject => {
+export function heldBy(
+  lease: LeaseObject,
+  identity: string,
+  durationMs: number,
+  now: Temporal.Instant,
+): LeaseObject {
   const isNew = holderOf(lease) !== identity;
   const time = microTime(now);
   const { acquireTime = time, leaseTransitions = 0 } = lease.spec ?? {};
@@ -42,19 +55,32 @@ export const heldBy = (lease: LeaseObject, identity: string, durationMs: number,
     leaseTransitions: isNew && !isFirst ? leaseTransitions + 1 : leaseTransitions,
   };
   return { ...lease, spec };
-};
+}
 
 /** Returns the released Lease: without a holder, and with a duration of one second. */
-export const released = (lease: LeaseObject, now: Temporal.Instant): LeaseObject => {
+export function released(lease: LeaseObject, now: Temporal.Instant): LeaseObject {
   const time = microTime(now);
-  return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time } };
-};
+  return {
+    ...lease,
+    spec: {
+      ...lease.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: time,
+      renewTime: time,
+    },
+  };
+}
 
 /** Formats a meta/v1 MicroTime. */
-const microTime = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 6 });
+function microTime(instant: Temporal.Instant): string {
+  return instant.toString({ fractionalSecondDigits: 6 });
+}
 
 /** Returns the Lease from a watch event; undefined for values that are not Kubernetes objects. */
-export const watchedLease = (raw: unknown): (CachedObject & { readonly lease: LeaseObject }) | undefined => {
+export function watchedLease(
+  raw: unknown,
+): (CachedObject & { readonly lease: LeaseObject }) | undefined {
   const identity = identify(raw);
   return identity && { key: identity.name, ...identity, lease: raw as LeaseObject };
-};
+}

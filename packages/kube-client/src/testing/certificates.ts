@@ -1,6 +1,9 @@
 import type { KeyPair } from '@drydock/utils';
 
-/** Certificates for tests on 127.0.0.1, good for a hundred years. Their keys are no secrets: nothing but these tests trusts their authority. */
+/**
+ * Certificates for tests on 127.0.0.1, good for a hundred years. Their keys are no secrets: nothing
+ * but these tests trusts their authority.
+ */
 
 /** The authority that signed the others. */
 export const testAuthority = `-----BEGIN CERTIFICATE-----

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { ConnectionError } from '../http/connection-error.ts';
 
 /** The ConnectionError with which it fails; whatever else becomes of it fails the test. */
-export const connectionFailure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
+export async function connectionFailure(promise: Promise<unknown>): Promise<ConnectionError> {
   const error: unknown = await promise.then(
     () => assert.fail('it did not fail'),
     (error: unknown) => error,
   );
   assert.ok(error instanceof ConnectionError, String(error));
   return error;
-};
+}

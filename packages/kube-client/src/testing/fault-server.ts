@@ -1,5 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createSecureServer as createHttp2Server, type Http2SecureServer, type ServerHttp2Session, type Settings } from 'node:http2';
+import {
+  createSecureServer as createHttp2Server,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type Settings,
+} from 'node:http2';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -15,7 +20,10 @@ export type SeenRequest = {
 };
 
 /** Answers a request, well or badly. */
-export type FaultResponder = (request: SeenRequest, incoming: ServerResponse) => void | Promise<void>;
+export type FaultResponder = (
+  request: SeenRequest,
+  incoming: ServerResponse,
+) => void | Promise<void>;
 
 /** With `http2` it speaks that too, with these settings, to whoever asks for it. */
 export type FaultServerTls = ServerOptions & { readonly http2?: Settings };
@@ -39,7 +47,8 @@ export class FaultServer implements AsyncDisposable {
   private constructor(response: FaultResponder, tls: FaultServerTls | undefined) {
     this.response = response;
     this.#secure = tls !== undefined;
-    const listener = (request: IncomingMessage, incoming: ServerResponse): void => void this.#handle(request, incoming);
+    const listener = (request: IncomingMessage, incoming: ServerResponse): void =>
+      void this.#handle(request, incoming);
     this.#server = serverOf(tls, listener);
     this.#server.on('session', (session: ServerHttp2Session) => {
       this.sessions.add(session);
@@ -49,7 +58,9 @@ export class FaultServer implements AsyncDisposable {
       this.#plain.add(socket);
       socket.once('close', () => this.#plain.delete(socket));
     });
-    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => this.#welcome(socket));
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
+      this.#welcome(socket),
+    );
     this.#server.on('tlsClientError', () => {});
   }
 
@@ -110,28 +121,35 @@ export class FaultServer implements AsyncDisposable {
 
 const keepAliveTimeout = 60_000;
 
-const serverOf = (
+function serverOf(
   tls: FaultServerTls | undefined,
   listener: (request: IncomingMessage, incoming: ServerResponse) => void,
-): Server | Http2SecureServer => {
+): Server | Http2SecureServer {
   if (tls === undefined) return createServer({ keepAliveTimeout }, listener);
   const { http2: settings, ...rest } = tls;
   if (settings === undefined) return createSecureServer({ ...rest, keepAliveTimeout }, listener);
   const options = { ...rest, allowHTTP1: true, http1Options: { keepAliveTimeout }, settings };
   // Its requests and answers have the face of HTTP/1.1 (Node's compatibility API), but other types.
   return createHttp2Server(options, listener as unknown as Parameters<typeof createHttp2Server>[1]);
-};
+}
 
 /** Answers with JSON. */
-export const json = (incoming: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
-  incoming.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-};
+export function json(
+  incoming: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  incoming
+    .writeHead(status, { 'content-type': 'application/json', ...headers })
+    .end(JSON.stringify(body));
+}
 
 /** Waits until something is so; fails after 20 s. */
-export const until = async (what: string, isSo: () => boolean): Promise<void> => {
+export async function until(what: string, isSo: () => boolean): Promise<void> {
   const end = performance.now() + 20_000;
   while (!isSo()) {
     if (performance.now() > end) throw new Error(`it never came to: ${what}`);
     await new Promise(resolve => setTimeout(resolve, 5));
   }
-};
+}

@@ -1,7 +1,11 @@
 import type { Clock } from '@drydock/utils';
 
 /** Limits of a stream: time of silence, and total time. */
-export type IdleTimeoutOptions = { readonly clock: Clock; readonly quietMs: number; readonly longestMs: number };
+export type IdleTimeoutOptions = {
+  readonly clock: Clock;
+  readonly quietMs: number;
+  readonly longestMs: number;
+};
 
 /** Aborts a stream when no data arrives for too long, or when it lasts too long. */
 export class IdleTimeout implements Disposable {
@@ -36,7 +40,10 @@ export class IdleTimeout implements Disposable {
   #arm(): void {
     const { clock, quietMs, longestMs } = this.#options;
     const left = Math.min(this.#heardMs + quietMs, this.#beganMs + longestMs) - this.#nowMs();
-    if (left <= 0) return this.#controller.abort(new Error(`nothing came for ${(this.#nowMs() - this.#heardMs) / 1000} s`));
+    if (left <= 0)
+      return this.#controller.abort(
+        new Error(`nothing came for ${(this.#nowMs() - this.#heardMs) / 1000} s`),
+      );
     this.#cancel = clock.after(left, () => this.#arm());
   }
 

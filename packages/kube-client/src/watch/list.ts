@@ -4,10 +4,22 @@ import { type StatusError, statusErrorOf } from './status-error.ts';
 
 /** One page of a list, or the refusal. */
 export type ListPage =
-  | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
-  | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers'] };
+  | {
+      readonly kind: 'page';
+      readonly items: readonly unknown[];
+      readonly version: string;
+      readonly last: boolean;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly statusError: StatusError;
+      readonly headers: ApiResponse['headers'];
+    };
 
-type List = { readonly items?: readonly unknown[] | null; readonly metadata?: { readonly continue?: string } };
+type List = {
+  readonly items?: readonly unknown[] | null;
+  readonly metadata?: { readonly continue?: string };
+};
 
 /**
  * Page sizes. Larger pages block this process for longer: 20,000 pods at once take 1.6 s, 500 take
@@ -43,7 +55,10 @@ export async function* pagesOf(
   do {
     const start = from === 'cache' ? { resourceVersion: 0 } : { limit, continue: token };
     const query = { ...selectors(collection), ...start };
-    const { status, headers, body } = await api.call({ method: 'GET', path: collection.path, query, accept, timeoutMs }, signal);
+    const { status, headers, body } = await api.call(
+      { method: 'GET', path: collection.path, query, accept, timeoutMs },
+      signal,
+    );
     const version = versionOf(body);
     if (status !== 200 || version === undefined) {
       const statusError = status === 200 ? notAList : statusErrorOf(status, body);
@@ -61,15 +76,24 @@ export async function* pagesOf(
  * Returns the limit for the next page: as many items as fit the target length, if all are as long
  * as this one.
  */
-const nextLimit = (item: unknown): number => {
+function nextLimit(item: unknown): number {
   const length = JSON.stringify(item ?? {}).length;
   return Math.min(pageSizes.largest, Math.max(pageSizes.first, Math.floor(pageLength / length)));
-};
+}
 
 /** Returns the selectors of a collection as query parameters. */
-export const selectors = ({ fieldSelector, labelSelector }: Collection): Readonly<Record<string, string | undefined>> => ({
+export function selectors({
   fieldSelector,
   labelSelector,
-});
+}: Collection): Readonly<Record<string, string | undefined>> {
+  return {
+    fieldSelector,
+    labelSelector,
+  };
+}
 
-const notAList: StatusError = { status: 200, message: 'the answer is no list with a resourceVersion', about: 'other' };
+const notAList: StatusError = {
+  status: 200,
+  message: 'the answer is no list with a resourceVersion',
+  about: 'other',
+};

@@ -6,22 +6,34 @@ export type RawObject = {
   readonly resourceVersion: string;
 };
 
-type Metadata = { readonly name?: unknown; readonly namespace?: unknown; readonly uid?: unknown; readonly resourceVersion?: unknown };
+type Metadata = {
+  readonly name?: unknown;
+  readonly namespace?: unknown;
+  readonly uid?: unknown;
+  readonly resourceVersion?: unknown;
+};
 
 /** Returns an object's identity; undefined when it has none, which is invalid in Kubernetes. */
-export const identify = (raw: unknown): RawObject | undefined => {
+export function identify(raw: unknown): RawObject | undefined {
   const { name, namespace, uid = '', resourceVersion } = metadataOf(raw);
-  if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string') return undefined;
-  return { name: typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name, uid, resourceVersion };
-};
+  if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string')
+    return undefined;
+  return {
+    name: typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name,
+    uid,
+    resourceVersion,
+  };
+}
 
 /** Returns the resourceVersion of a list or of a bookmark. */
-export const versionOf = (raw: unknown): string | undefined => {
+export function versionOf(raw: unknown): string | undefined {
   const { resourceVersion } = metadataOf(raw);
-  return typeof resourceVersion === 'string' && resourceVersion !== '' ? resourceVersion : undefined;
-};
+  return typeof resourceVersion === 'string' && resourceVersion !== ''
+    ? resourceVersion
+    : undefined;
+}
 
-const metadataOf = (raw: unknown): Metadata => {
+function metadataOf(raw: unknown): Metadata {
   if (typeof raw !== 'object' || raw === null || !('metadata' in raw)) return {};
   return typeof raw.metadata === 'object' && raw.metadata !== null ? raw.metadata : {};
-};
+}

@@ -5,7 +5,10 @@ import type { RawObject } from './raw-object.ts';
 /** Converts an object to the form that is cached; returns undefined to leave it out. */
 export type Project<T> = (raw: unknown) => T | undefined;
 
-type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'excluded' } | { readonly kind: 'unreadable' };
+type Projected<T> =
+  | { readonly kind: 'kept'; readonly object: T }
+  | { readonly kind: 'excluded' }
+  | { readonly kind: 'unreadable' };
 
 /**
  * Cached objects of a collection, by name, with the handler of their changes. A `project` or a
@@ -34,7 +37,12 @@ export class ReflectorStore<T extends CachedObject> {
     if (projected.kind === 'excluded') return this.#forget(identity.name);
     const { object } = projected;
     const before = this.#objects.get(identity.name);
-    if (before !== undefined && before.uid === object.uid && before.resourceVersion === object.resourceVersion) return;
+    if (
+      before !== undefined &&
+      before.uid === object.uid &&
+      before.resourceVersion === object.resourceVersion
+    )
+      return;
     // Another object under the same name: the first must have been deleted, even if no event for
     // that was seen.
     if (before !== undefined && before.uid !== object.uid) this.#forget(identity.name);
@@ -48,7 +56,10 @@ export class ReflectorStore<T extends CachedObject> {
     const before = this.#objects.get(identity.name);
     if (before === undefined) return;
     const last = this.#projected(identity, raw);
-    this.#forget(identity.name, last.kind === 'kept' && last.object.uid === before.uid ? last.object : before);
+    this.#forget(
+      identity.name,
+      last.kind === 'kept' && last.object.uid === before.uid ? last.object : before,
+    );
   }
 
   /**
@@ -57,7 +68,8 @@ export class ReflectorStore<T extends CachedObject> {
   retain(names: ReadonlySet<string>, version: string | undefined): void {
     for (const name of this.#objects.keys()) if (!names.has(name)) this.#forget(name);
     const keys = new Set(Array.from(this.#objects.values(), ({ key }) => key));
-    if (version !== undefined) this.#guard('listed', () => this.#handler.listed?.({ keys, version }));
+    if (version !== undefined)
+      this.#guard('listed', () => this.#handler.listed?.({ keys, version }));
     if (this.#synced) return;
     this.#synced = true;
     this.#guard('synced', () => this.#handler.synced());
@@ -65,7 +77,9 @@ export class ReflectorStore<T extends CachedObject> {
 
   /** See `WatchHandler.failing`. */
   failing(message: string, status: number | undefined, retryInMs: number): void {
-    this.#guard('failing', () => this.#handler.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }));
+    this.#guard('failing', () =>
+      this.#handler.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }),
+    );
   }
 
   #forget(name: string, last = this.#objects.get(name)): void {

@@ -38,7 +38,12 @@ type Step =
   /** Harmless unless it repeats: wait a little. */
   | { readonly kind: 'again'; readonly why: string }
   /** The collection cannot be read: report it, and wait. */
-  | { readonly kind: 'failed'; readonly why: string; readonly status?: number | undefined; readonly retryAfterMs?: number | undefined };
+  | {
+      readonly kind: 'failed';
+      readonly why: string;
+      readonly status?: number | undefined;
+      readonly retryAfterMs?: number | undefined;
+    };
 
 /**
  * Minimum duration of a useful watch, in milliseconds: after its end, the next one is opened at
@@ -61,10 +66,16 @@ const forbiddenRetryMs = 5_000;
 /**
  * Returns a watcher that follows collections with LIST and WATCH, as client-go's Reflector does.
  */
-export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
-  watch: <T extends CachedObject>(collection: Collection, project: Project<T>, handler: WatchHandler<T>, signal: AbortSignal) =>
-    new Reflector(options, collection, project, handler).run(signal),
-});
+export function reflectorWatcher(options: ReflectorOptions): Watcher {
+  return {
+    watch: <T extends CachedObject>(
+      collection: Collection,
+      project: Project<T>,
+      handler: WatchHandler<T>,
+      signal: AbortSignal,
+    ) => new Reflector(options, collection, project, handler).run(signal),
+  };
+}
 
 /**
  * Follows one collection: lists when no version is known to continue from, otherwise watches from
@@ -81,7 +92,12 @@ class Reflector<T extends CachedObject> {
   /** Number of consecutive watches that opened and then stayed silent. */
   #silent = 0;
 
-  constructor(options: ReflectorOptions, collection: Collection, project: Project<T>, handler: WatchHandler<T>) {
+  constructor(
+    options: ReflectorOptions,
+    collection: Collection,
+    project: Project<T>,
+    handler: WatchHandler<T>,
+  ) {
     this.#options = options;
     this.#collection = collection;
     this.#defects = options.defects ?? new PanicHandler(options);
@@ -91,7 +107,9 @@ class Reflector<T extends CachedObject> {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const step = await (this.#version === undefined ? this.#list(signal) : this.#watch(this.#version, signal));
+      const step = await (this.#version === undefined
+        ? this.#list(signal)
+        : this.#watch(this.#version, signal));
       // An abort makes the pending step fail, which is no failure.
       if (!signal.aborted) await this.#pause(step, signal);
     }
@@ -124,7 +142,9 @@ class Reflector<T extends CachedObject> {
     for (const raw of items) {
       const identity = identify(raw);
       if (identity === undefined) {
-        this.#options.log.error('skipping a listed object without name or resourceVersion', { path: this.#collection.path });
+        this.#options.log.error('skipping a listed object without name or resourceVersion', {
+          path: this.#collection.path,
+        });
         continue;
       }
       names.add(identity.name);
@@ -150,7 +170,10 @@ class Reflector<T extends CachedObject> {
     return this.#ended(end, spoke, clock.now().epochMilliseconds - beganMs);
   }
 
-  #heard(line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>, signal: AbortSignal): void {
+  #heard(
+    line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>,
+    signal: AbortSignal,
+  ): void {
     this.#silent = 0;
     this.#backoff.reset();
     // A handler may have stopped the watch while more lines were waiting.
@@ -171,29 +194,43 @@ class Reflector<T extends CachedObject> {
     }
     // A connection that could not be opened is no evidence about the version; an open and silent
     // watch may be.
-    if (end.kind === 'broken' && end.error instanceof ConnectionError) return this.#failedBy('watch', end.error);
+    if (end.kind === 'broken' && end.error instanceof ConnectionError)
+      return this.#failedBy('watch', end.error);
     if (!spoke) this.#countSilent();
     if (lastedMs >= worthwhileMs) this.#backoff.reset();
     if (end.kind === 'closed' && lastedMs >= worthwhileMs) return { kind: 'well' };
     const why =
-      end.kind === 'closed' ? 'the watch was closed soon after it was opened' : end.kind === 'garbled' ? end.why : this.#textOf(end.error);
-    if (end.kind === 'garbled') this.#options.log.warn('invalid watch event', { path: this.#collection.path, why });
+      end.kind === 'closed'
+        ? 'the watch was closed soon after it was opened'
+        : end.kind === 'garbled'
+          ? end.why
+          : this.#textOf(end.error);
+    if (end.kind === 'garbled')
+      this.#options.log.warn('invalid watch event', { path: this.#collection.path, why });
     return { kind: 'again', why };
   }
 
   #countSilent(): void {
     this.#silent += 1;
     if (this.#silent < silentLimit) return;
-    this.#options.log.info('several watches in a row were silent; relisting', { path: this.#collection.path, watches: this.#silent });
+    this.#options.log.info('several watches in a row were silent; relisting', {
+      path: this.#collection.path,
+      watches: this.#silent,
+    });
     this.#silent = 0;
     this.#version = undefined;
   }
 
-  #refused(verb: 'list' | 'watch', statusError: StatusError, headers: ApiResponse['headers']): Step {
+  #refused(
+    verb: 'list' | 'watch',
+    statusError: StatusError,
+    headers: ApiResponse['headers'],
+  ): Step {
     const why = `cannot ${verb}: ${statusError.message}`;
     // A forbidden collection is listed once it is permitted again: a list reports success at once.
     if (statusError.about !== 'other' || statusError.status === 403) this.#version = undefined;
-    if (statusError.about === 'version' && statusError.status !== 400) return { kind: 'again', why };
+    if (statusError.about === 'version' && statusError.status !== 400)
+      return { kind: 'again', why };
     const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
     return { kind: 'failed', why, status: statusError.status, retryAfterMs: wait };
   }
@@ -210,11 +247,18 @@ class Reflector<T extends CachedObject> {
     if (step.kind === 'well') return;
     const { clock, log } = this.#options;
     const status = step.kind === 'failed' ? step.status : undefined;
-    const wait = this.#backoff.next(status === 404 ? missingRetryMs : status === 403 ? forbiddenRetryMs : undefined);
+    const wait = this.#backoff.next(
+      status === 404 ? missingRetryMs : status === 403 ? forbiddenRetryMs : undefined,
+    );
     const asked = step.kind === 'failed' ? (step.retryAfterMs ?? 0) : 0;
     const retryInMs = Math.round(Math.max(wait, asked));
-    log.debug('resuming a watch after a pause', { path: this.#collection.path, why: step.why, retryInMs });
-    if (step.kind === 'failed') this.#store.failing(`${this.#collection.path}: ${step.why}`, step.status, retryInMs);
+    log.debug('resuming a watch after a pause', {
+      path: this.#collection.path,
+      why: step.why,
+      retryInMs,
+    });
+    if (step.kind === 'failed')
+      this.#store.failing(`${this.#collection.path}: ${step.why}`, step.status, retryInMs);
     await clock.sleep(retryInMs, signal);
   }
 }

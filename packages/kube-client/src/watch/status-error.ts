@@ -20,13 +20,22 @@ type Status = {
 };
 
 /** Reads an error response. `httpStatus` is undefined for an error event within a stream. */
-export const statusErrorOf = (httpStatus: number | undefined, body: unknown): StatusError => {
+export function statusErrorOf(httpStatus: number | undefined, body: unknown): StatusError {
   const status: Status =
-    typeof body === 'object' && body !== null ? body : { message: typeof body === 'string' ? body.trim().slice(0, 500) : '' };
+    typeof body === 'object' && body !== null
+      ? body
+      : { message: typeof body === 'string' ? body.trim().slice(0, 500) : '' };
   const code = httpStatus ?? status.code;
-  const message = status.message === undefined || status.message === '' ? (status.reason ?? 'no reason given') : status.message;
-  return { status: code, message, about: isAboutVersion(code, status) ? 'version' : code === 404 ? 'missing' : 'other' };
-};
+  const message =
+    status.message === undefined || status.message === ''
+      ? (status.reason ?? 'no reason given')
+      : status.message;
+  return {
+    status: code,
+    message,
+    about: isAboutVersion(code, status) ? 'version' : code === 404 ? 'missing' : 'other',
+  };
+}
 
 /**
  * Returns whether the resourceVersion is the cause. The rule is 410, reason Expired or Gone. 400
@@ -34,10 +43,13 @@ export const statusErrorOf = (httpStatus: number | undefined, body: unknown): St
  * restored, or another server is behind) is a 504 with a cause: client-go's reflector,
  * isTooLargeResourceVersionError.
  */
-const isAboutVersion = (code: number | undefined, { reason, message, details }: Status): boolean =>
-  code === 410 ||
-  code === 400 ||
-  reason === 'Expired' ||
-  reason === 'Gone' ||
-  (details?.causes ?? []).some(cause => cause.reason === 'ResourceVersionTooLarge') ||
-  (code === 504 && (message ?? '').includes('Too large resource version'));
+function isAboutVersion(code: number | undefined, { reason, message, details }: Status): boolean {
+  return (
+    code === 410 ||
+    code === 400 ||
+    reason === 'Expired' ||
+    reason === 'Gone' ||
+    (details?.causes ?? []).some(cause => cause.reason === 'ResourceVersionTooLarge') ||
+    (code === 504 && (message ?? '').includes('Too large resource version'))
+  );
+}

@@ -18,7 +18,9 @@ const newline = 0x0a;
  * byte 0x0a is always a newline in UTF-8, so lines are split before decoding. Text after the last
  * newline at the end of the stream was cut off, and is dropped.
  */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly string[]> {
   let pieces: Buffer[] = [];
   let length = 0;
   for await (const bytes of chunks) {
@@ -27,14 +29,19 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
       const tail = chunk.toString('utf8', start, end);
-      lines.push(pieces.length === 0 ? tail : Buffer.concat([...pieces, chunk.subarray(start, end)]).toString('utf8'));
+      lines.push(
+        pieces.length === 0
+          ? tail
+          : Buffer.concat([...pieces, chunk.subarray(start, end)]).toString('utf8'),
+      );
       pieces = [];
       length = 0;
       start = end + 1;
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start));
     length += chunk.length - start;
-    if (length > maxLineLength) throw new Error(`a line of the watch is longer than ${maxLineLength} bytes`);
+    if (length > maxLineLength)
+      throw new Error(`a line of the watch is longer than ${maxLineLength} bytes`);
     yield lines;
   }
 }
@@ -43,28 +50,35 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
  * Reads one line: `{"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", "object": …}`
  * (meta/v1 WatchEvent).
  */
-export const readLine = (line: string): WatchLine => {
+export function readLine(line: string): WatchLine {
   const event = parse(line);
   if (event === undefined) return garbled('it is not JSON', line);
   const { type, object } = event;
   if (type === 'ERROR') return { kind: 'refused', statusError: statusErrorOf(undefined, object) };
   if (type === 'BOOKMARK') {
     const version = versionOf(object);
-    return version === undefined ? garbled('a bookmark without resourceVersion', line) : { kind: 'bookmark', version };
+    return version === undefined
+      ? garbled('a bookmark without resourceVersion', line)
+      : { kind: 'bookmark', version };
   }
   const identity = identify(object);
-  if (identity === undefined) return garbled('there is no object with a name, a uid and a resourceVersion in it', line);
+  if (identity === undefined)
+    return garbled('there is no object with a name, a uid and a resourceVersion in it', line);
   if (type === 'ADDED' || type === 'MODIFIED') return { kind: 'put', identity, raw: object };
-  return type === 'DELETED' ? { kind: 'removed', identity, raw: object } : garbled('its type is unknown', line);
-};
+  return type === 'DELETED'
+    ? { kind: 'removed', identity, raw: object }
+    : garbled('its type is unknown', line);
+}
 
-const garbled = (why: string, line: string): WatchLine => ({ kind: 'garbled', why: `${why}: ${line.slice(0, 200)}` });
+function garbled(why: string, line: string): WatchLine {
+  return { kind: 'garbled', why: `${why}: ${line.slice(0, 200)}` };
+}
 
-const parse = (line: string): { readonly type?: unknown; readonly object?: unknown } | undefined => {
+function parse(line: string): { readonly type?: unknown; readonly object?: unknown } | undefined {
   try {
     const event: unknown = JSON.parse(line);
     return typeof event === 'object' && event !== null ? event : undefined;
   } catch {
     return undefined;
   }
-};
+}

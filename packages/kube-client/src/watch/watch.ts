@@ -11,7 +11,12 @@ export type WatchEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly error: unknown }
   | { readonly kind: 'garbled'; readonly why: string }
-  | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers']; readonly opened: boolean };
+  | {
+      readonly kind: 'refused';
+      readonly statusError: StatusError;
+      readonly headers: ApiResponse['headers'];
+      readonly opened: boolean;
+    };
 
 /** One watch, from one version on. */
 export type WatchRequest = {
@@ -31,13 +36,13 @@ const graceMs = 30_000;
  * checks whether the signal was aborted. Upstream:
  * kubernetes.io/docs/reference/using-api/api-concepts, "Efficient detection of changes".
  */
-export const watchOnce = async (
+export async function watchOnce(
   streams: Streams,
   clock: Clock,
   request: WatchRequest,
   tell: (line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>) => void,
   signal: AbortSignal,
-): Promise<WatchEnd> => {
+): Promise<WatchEnd> {
   const cut = new AbortController();
   try {
     const { quietMs, seconds } = request;
@@ -56,13 +61,13 @@ export const watchOnce = async (
     // not collected before it is aborted.
     cut.abort();
   }
-};
+}
 
-const follow = async (
+async function follow(
   chunks: AsyncIterable<Uint8Array>,
   idleTimeout: IdleTimeout,
   tell: Parameters<typeof watchOnce>[3],
-): Promise<WatchEnd> => {
+): Promise<WatchEnd> {
   try {
     for await (const lines of linesOf(chunks)) {
       idleTimeout.heard();
@@ -75,13 +80,26 @@ const follow = async (
     }
     return { kind: 'closed' };
   } catch (error) {
-    return { kind: 'broken', error: idleTimeout.signal.aborted ? idleTimeout.signal.reason : error };
+    return {
+      kind: 'broken',
+      error: idleTimeout.signal.aborted ? idleTimeout.signal.reason : error,
+    };
   }
-};
+}
 
-const queryOf = ({ collection, version, seconds }: WatchRequest): Parameters<Streams['stream']>[0] => ({
-  path: collection.path,
-  query: { ...selectors(collection), watch: 1, allowWatchBookmarks: true, resourceVersion: version, timeoutSeconds: seconds },
-  accept:
-    collection.metadataOnly === true ? 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' : 'application/json',
-});
+function queryOf({ collection, version, seconds }: WatchRequest): Parameters<Streams['stream']>[0] {
+  return {
+    path: collection.path,
+    query: {
+      ...selectors(collection),
+      watch: 1,
+      allowWatchBookmarks: true,
+      resourceVersion: version,
+      timeoutSeconds: seconds,
+    },
+    accept:
+      collection.metadataOnly === true
+        ? 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
+        : 'application/json',
+  };
+}

@@ -11,52 +11,69 @@ const rbac = 'rbac.authorization.k8s.io';
 /** Group whose users may do everything, whatever the roles. */
 const masters = 'system:masters';
 
-const isMeant = (subject: JsonObject, user: User, namespace: string): boolean => {
+function isMeant(subject: JsonObject, user: User, namespace: string): boolean {
   const [kind, name] = [text(subject, 'kind'), text(subject, 'name')];
   if (kind === 'User') return name === user.name;
   if (kind === 'Group') return user.groups.includes(name);
-  return kind === 'ServiceAccount' && user.name === `system:serviceaccount:${text(subject, 'namespace') || namespace}:${name}`;
-};
+  return (
+    kind === 'ServiceAccount' &&
+    user.name === `system:serviceaccount:${text(subject, 'namespace') || namespace}:${name}`
+  );
+}
 
 type Rules = { readonly rules: readonly JsonObject[]; readonly problem?: string };
 
 /** Returns the rules of the role that a binding names. */
-const rulesOf = (store: Store, binding: Stored): Rules => {
+function rulesOf(store: Store, binding: Stored): Rules {
   const name = text(binding, 'roleRef', 'name');
   const isCluster = text(binding, 'roleRef', 'kind') === 'ClusterRole';
   const resource = `${isCluster ? 'clusterroles' : 'roles'}.${rbac}`;
   const role = store.get(resource, isCluster ? '' : (binding.metadata.namespace ?? ''), name);
   if (role !== undefined) return { rules: objects(role['rules']) };
-  return { rules: [], problem: `${isCluster ? 'clusterrole' : 'role'}.${rbac} "${name}" not found` };
-};
+  return {
+    rules: [],
+    problem: `${isCluster ? 'clusterrole' : 'role'}.${rbac} "${name}" not found`,
+  };
+}
 
-const bindingsFor = (store: Store, asked: RequestAttributes, user: User): readonly Stored[] => {
-  const inNamespace = asked.kind === 'resource' && asked.namespace !== '' ? store.list(`rolebindings.${rbac}`, asked.namespace) : [];
+function bindingsFor(store: Store, asked: RequestAttributes, user: User): readonly Stored[] {
+  const inNamespace =
+    asked.kind === 'resource' && asked.namespace !== ''
+      ? store.list(`rolebindings.${rbac}`, asked.namespace)
+      : [];
   return [...store.list(`clusterrolebindings.${rbac}`), ...inNamespace].filter(binding =>
-    objects(binding['subjects']).some(subject => isMeant(subject, user, binding.metadata.namespace ?? '')),
+    objects(binding['subjects']).some(subject =>
+      isMeant(subject, user, binding.metadata.namespace ?? ''),
+    ),
   );
-};
+}
 
 /** Formats aggregated errors as Go does. */
-const aggregated = (problems: readonly string[]): string => {
+function aggregated(problems: readonly string[]): string {
   const all = [...new Set(problems)];
   return all.length === 1 ? (all[0] ?? '') : `[${all.join(', ')}]`;
-};
+}
 
-const refusal = (user: User, asked: RequestAttributes, reason: string): Failure => {
+function refusal(user: User, asked: RequestAttributes, reason: string): Failure {
   const tail = reason === '' ? '' : `: rbac: RBAC: ${reason}`;
   const who = `User ${JSON.stringify(user.name)} cannot ${asked.verb}`;
-  if (asked.kind === 'path') return forbiddenPath(`${who} path ${JSON.stringify(asked.path)}${tail}`);
+  if (asked.kind === 'path')
+    return forbiddenPath(`${who} path ${JSON.stringify(asked.path)}${tail}`);
   const { group, resource, subresource, namespace, name } = asked;
   const what = JSON.stringify(subresource === '' ? resource : `${resource}/${subresource}`);
-  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
-  return forbidden({ group, resource }, name, `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}${tail}`);
-};
+  const where =
+    namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  return forbidden(
+    { group, resource },
+    name,
+    `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}${tail}`,
+  );
+}
 
 /**
  * Returns the error when no role allows the request; undefined otherwise. Roles only ever allow.
  */
-export const authorize = (store: Store, user: User, asked: RequestAttributes): Failure | undefined => {
+export function authorize(store: Store, user: User, asked: RequestAttributes): Failure | undefined {
   if (user.groups.includes(masters)) return undefined;
   const problems: string[] = [];
   for (const binding of bindingsFor(store, asked, user)) {
@@ -65,4 +82,4 @@ export const authorize = (store: Store, user: User, asked: RequestAttributes): F
     if (problem !== undefined) problems.push(problem);
   }
   return refusal(user, asked, problems.length === 0 ? '' : aggregated(problems));
-};
+}

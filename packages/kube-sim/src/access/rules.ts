@@ -7,21 +7,35 @@ import type { RequestAttributes } from './asked.ts';
  * pkg/apis/rbac/v1/evaluation_helpers.go.
  */
 
-const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
+function words(rule: JsonObject, field: string): readonly string[] {
+  return items(rule[field]).map(String);
+}
 
-const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
+function has(all: readonly string[], wanted: string): boolean {
+  return all.includes('*') || all.includes(wanted);
+}
 
-const resourceMatches = (
+function resourceMatches(
   all: readonly string[],
   { resource, subresource }: Extract<RequestAttributes, { readonly kind: 'resource' }>,
-): boolean =>
-  has(all, subresource === '' ? resource : `${resource}/${subresource}`) || (subresource !== '' && all.includes(`*/${subresource}`));
+): boolean {
+  return (
+    has(all, subresource === '' ? resource : `${resource}/${subresource}`) ||
+    (subresource !== '' && all.includes(`*/${subresource}`))
+  );
+}
 
-const pathMatches = (all: readonly string[], path: string): boolean =>
-  all.some(one => one === '*' || one === path || (one.endsWith('*') && path.startsWith(one.replace(/\*+$/, ''))));
+function pathMatches(all: readonly string[], path: string): boolean {
+  return all.some(
+    one =>
+      one === '*' ||
+      one === path ||
+      (one.endsWith('*') && path.startsWith(one.replace(/\*+$/, ''))),
+  );
+}
 
 /** Returns whether one rule of a role allows the request. */
-export const ruleAllows = (rule: JsonObject, asked: RequestAttributes): boolean => {
+export function ruleAllows(rule: JsonObject, asked: RequestAttributes): boolean {
   if (!has(words(rule, 'verbs'), asked.verb)) return false;
   if (asked.kind === 'path') return pathMatches(words(rule, 'nonResourceURLs'), asked.path);
   const names = words(rule, 'resourceNames');
@@ -30,4 +44,4 @@ export const ruleAllows = (rule: JsonObject, asked: RequestAttributes): boolean 
     resourceMatches(words(rule, 'resources'), asked) &&
     (names.length === 0 || names.includes(asked.name))
   );
-};
+}

@@ -34,18 +34,24 @@ export type Pace = {
  */
 const prefix = 'drydock.test/';
 
-const seconds = (text: string | undefined): number | undefined => {
+function seconds(text: string | undefined): number | undefined {
   const found = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text ?? '');
   if (found === null) return undefined;
   return Number(found[1]) * ({ ms: 1, s: 1000, m: 60_000 }[found[2] ?? 's'] ?? 1000);
+}
+
+type Own = {
+  readonly after: (name: string) => number | undefined;
+  readonly has: (name: string) => boolean;
 };
 
-type Own = { readonly after: (name: string) => number | undefined; readonly has: (name: string) => boolean };
-
-const constraintsOf = ({ metadata }: Stored): Own => {
+function constraintsOf({ metadata }: Stored): Own {
   const annotations = strings(metadata.annotations);
-  return { after: name => seconds(annotations[`${prefix}${name}`]), has: name => annotations[`${prefix}${name}`] === 'true' };
-};
+  return {
+    after: name => seconds(annotations[`${prefix}${name}`]),
+    has: name => annotations[`${prefix}${name}`] === 'true',
+  };
+}
 
 /**
  * Simulates the kubelets of all nodes that have one: starts and stops pods, and writes their
@@ -143,7 +149,13 @@ export class Kubelets {
       this.#timers.delete(uid);
       const current = this.#cluster.store.get('pods', namespace, name);
       const node = current && this.#cluster.store.get('nodes', '', nodeOf(current));
-      if (current === undefined || current.metadata.uid !== uid || node === undefined || !this.#isAlive(node)) return;
+      if (
+        current === undefined ||
+        current.metadata.uid !== uid ||
+        node === undefined ||
+        !this.#isAlive(node)
+      )
+        return;
       act(current);
     });
     this.#timers.set(uid, cancel);
@@ -151,7 +163,10 @@ export class Kubelets {
 
   #start(pod: Stored): void {
     if (this.#timers.has(pod.metadata.uid) || constraintsOf(pod).has('never-ready')) return;
-    const startMs = constraintsOf(pod).after('ready-after') ?? this.#pace.of?.(pod).startMs ?? this.#time(this.#pace.startMs);
+    const startMs =
+      constraintsOf(pod).after('ready-after') ??
+      this.#pace.of?.(pod).startMs ??
+      this.#time(this.#pace.startMs);
     if (startMs === Number.POSITIVE_INFINITY) return;
     this.#plan(pod, startMs, current => {
       if (current.metadata.deletionTimestamp === undefined && phaseOf(current) === 'Pending')
@@ -173,16 +188,21 @@ export class Kubelets {
   #finish(pod: Stored): void {
     const after = constraintsOf(pod).after('done-after');
     if (after === undefined || this.#timers.has(pod.metadata.uid)) return;
-    this.#plan(pod, after, current => this.#say(current, endedStatus(current, 'Succeeded', this.#cluster.nowMs())));
+    this.#plan(pod, after, current =>
+      this.#say(current, endedStatus(current, 'Succeeded', this.#cluster.nowMs())),
+    );
   }
 
   /** Stops a pod within its grace period; a pod that ignores SIGTERM takes all of it. */
   #end(pod: Stored): void {
     const constraints = constraintsOf(pod);
     const known = this.#pace.of?.(pod).stopMs;
-    if (constraints.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
+    if (constraints.has('never-gone') || known === Number.POSITIVE_INFINITY)
+      return this.#cancel(pod.metadata.uid);
     if (isMirror(pod)) return this.#staticPods.ending(pod);
-    const givenMs = durationMs(pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec')));
+    const givenMs = durationMs(
+      pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec')),
+    );
     const begun = this.#begun(pod, givenMs);
     // With centuries, the kubelet's own sum overflows to a negative number, and it kills such a pod
     // at once, without a SIGTERM.
@@ -190,9 +210,11 @@ export class Kubelets {
     const wanted = constraints.has('ignores-sigterm')
       ? graceMs
       : (constraints.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));
-    const left = constraints.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
+    const left =
+      constraints.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
-      if (!isFinished(current) && this.#saysEnd(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
+      if (!isFinished(current) && this.#saysEnd(current))
+        this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
       const { namespace = '', name, uid } = current.metadata;
       this.#cluster.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
     });
@@ -211,20 +233,34 @@ export class Kubelets {
 /** Milliseconds until a kubelet sees that the API server's status differs from its own. */
 const vouchMs = 1000;
 
-const saysTrue = (pod: Stored, type: string): boolean =>
-  objects(at(pod, 'status', 'conditions')).some(one => one['type'] === type && one['status'] === 'True');
+function saysTrue(pod: Stored, type: string): boolean {
+  return objects(at(pod, 'status', 'conditions')).some(
+    one => one['type'] === type && one['status'] === 'True',
+  );
+}
 
 /** Returns whether the containers of a pod are ready, but the pod is not. */
-const isDoubted = (pod: Stored): boolean => saysTrue(pod, 'ContainersReady') && !saysTrue(pod, 'Ready');
+function isDoubted(pod: Stored): boolean {
+  return saysTrue(pod, 'ContainersReady') && !saysTrue(pod, 'Ready');
+}
 
-const vouchedStatus = (pod: Stored, nowMs: number): JsonObject => ({
-  ...part(pod, 'status'),
-  conditions: objects(at(pod, 'status', 'conditions')).map(one =>
-    one['type'] === 'Ready' ? { ...one, status: 'True', lastTransitionTime: timeText(nowMs) } : one,
-  ),
-});
+function vouchedStatus(pod: Stored, nowMs: number): JsonObject {
+  return {
+    ...part(pod, 'status'),
+    conditions: objects(at(pod, 'status', 'conditions')).map(one =>
+      one['type'] === 'Ready'
+        ? { ...one, status: 'True', lastTransitionTime: timeText(nowMs) }
+        : one,
+    ),
+  };
+}
 
-const conditions = (pod: Stored, ready: boolean, reason: string | undefined, now: string): readonly JsonObject[] => {
+function conditions(
+  pod: Stored,
+  ready: boolean,
+  reason: string | undefined,
+  now: string,
+): readonly JsonObject[] {
   const kept = objects(at(pod, 'status', 'conditions')).filter(
     one => !['Ready', 'ContainersReady', 'Initialized'].includes(text(one, 'type')),
   );
@@ -236,10 +272,10 @@ const conditions = (pod: Stored, ready: boolean, reason: string | undefined, now
     ...(!status && reason !== undefined && { reason }),
   });
   return [...kept, make('Initialized', true), make('ContainersReady', ready), make('Ready', ready)];
-};
+}
 
-const containerStatuses = (pod: Stored, state: JsonObject, ready: boolean): readonly JsonObject[] =>
-  objects(at(pod, 'spec', 'containers')).map(container => ({
+function containerStatuses(pod: Stored, state: JsonObject, ready: boolean): readonly JsonObject[] {
+  return objects(at(pod, 'spec', 'containers')).map(container => ({
     name: text(container, 'name'),
     image: text(container, 'image'),
     imageID: '',
@@ -248,8 +284,9 @@ const containerStatuses = (pod: Stored, state: JsonObject, ready: boolean): read
     restartCount: 0,
     state,
   }));
+}
 
-const runningStatus = (pod: Stored, nowMs: number): JsonObject => {
+function runningStatus(pod: Stored, nowMs: number): JsonObject {
   const now = timeText(nowMs);
   return {
     ...part(pod, 'status'),
@@ -258,9 +295,9 @@ const runningStatus = (pod: Stored, nowMs: number): JsonObject => {
     conditions: [...conditions(pod, true, undefined, now)],
     containerStatuses: [...containerStatuses(pod, { running: { startedAt: now } }, true)],
   };
-};
+}
 
-const endedStatus = (pod: Stored, phase: 'Succeeded' | 'Failed', nowMs: number): JsonObject => {
+function endedStatus(pod: Stored, phase: 'Succeeded' | 'Failed', nowMs: number): JsonObject {
   const now = timeText(nowMs);
   const reason = phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed';
   const exitCode = phase === 'Succeeded' ? 0 : 137;
@@ -271,9 +308,15 @@ const endedStatus = (pod: Stored, phase: 'Succeeded' | 'Failed', nowMs: number):
     containerStatuses: [
       ...containerStatuses(
         pod,
-        { terminated: { exitCode, finishedAt: now, reason: phase === 'Succeeded' ? 'Completed' : 'Error' } },
+        {
+          terminated: {
+            exitCode,
+            finishedAt: now,
+            reason: phase === 'Succeeded' ? 'Completed' : 'Error',
+          },
+        },
         false,
       ),
     ],
   };
-};
+}

@@ -28,7 +28,9 @@ const defaultRenewMs = 10_000;
 const beatMs = 1000;
 
 /** Returns true: every kubelet always responds. */
-export const alwaysAlive = (): boolean => true;
+export function alwaysAlive(): boolean {
+  return true;
+}
 
 /** Annotation of a node that reports nothing: a test sets its conditions. */
 const silent = 'drydock.test/dead';
@@ -37,7 +39,12 @@ type ReportedCondition = readonly [type: string, status: string, reason: string,
 
 const healthy: readonly ReportedCondition[] = [
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
-  ['MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
+  [
+    'MemoryPressure',
+    'False',
+    'KubeletHasSufficientMemory',
+    'kubelet has sufficient memory available',
+  ],
   ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
   ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
 ];
@@ -48,7 +55,14 @@ const versions = {
   kubeletVersion: kubernetesVersion,
   kubeProxyVersion: '',
 };
-const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
+const machine = {
+  architecture: 'amd64',
+  operatingSystem: 'linux',
+  bootID: '',
+  machineID: '',
+  osImage: '',
+  systemUUID: '',
+};
 
 /** Capacity of a machine without a given one. */
 const defaultCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', pods: '110' };
@@ -57,20 +71,26 @@ const defaultCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi
  * Returns the default capacity unless either of the two fields is given: the scheduler accepts
  * either.
  */
-const capacityOf = (node: Stored): JsonObject => {
-  const said = ['capacity', 'allocatable'].some(field => Object.keys(part(node, 'status', field)).length > 0);
+function capacityOf(node: Stored): JsonObject {
+  const said = ['capacity', 'allocatable'].some(
+    field => Object.keys(part(node, 'status', field)).length > 0,
+  );
   return said ? {} : { capacity: defaultCapacity, allocatable: defaultCapacity };
-};
+}
 
-const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');
+function isGiven(info: JsonObject): boolean {
+  return Object.values(info).some(value => value !== '');
+}
 
 /**
  * Returns the status of a healthy node. Given values stay: addresses, resources, system info, and
  * conditions of others.
  */
-const readyStatus = (node: Stored, now: string): JsonObject => {
+function readyStatus(node: Stored, now: string): JsonObject {
   const { name } = node.metadata;
-  const others = objects(at(node, 'status', 'conditions')).filter(one => !healthy.some(([type]) => type === one['type']));
+  const others = objects(at(node, 'status', 'conditions')).filter(
+    one => !healthy.some(([type]) => type === one['type']),
+  );
   const own = healthy.map(([type, status, reason, message]) => {
     const before = conditionOfNode(node, type);
     const lastTransitionTime = before?.['status'] === status ? before['lastTransitionTime'] : now;
@@ -85,7 +105,7 @@ const readyStatus = (node: Stored, now: string): JsonObject => {
     addresses: addresses.length > 0 ? [...addresses] : [{ type: 'Hostname', address: name }],
     nodeInfo: isGiven(info) ? info : { ...machine, ...versions },
   };
-};
+}
 
 /** Reports for the nodes whose kubelets respond. */
 export class NodeAgents {
@@ -149,16 +169,22 @@ export class NodeAgents {
         continue;
       }
       if (renewedMs <= due) this.#renew(node);
-      if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined) this.#sayReady(node);
+      if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined)
+        this.#sayReady(node);
       if (this.#dark.delete(name)) this.#isBack(name);
     }
     // Without heartbeats, and with kubelets that always respond, no timer is needed.
     const isQuiet = this.#renewMs === Number.POSITIVE_INFINITY && this.#isAlive === alwaysAlive;
-    if (this.#renewed.size > 0 && !isQuiet) this.#beat ??= this.#clock.after(beatMs, () => this.#work());
+    if (this.#renewed.size > 0 && !isQuiet)
+      this.#beat ??= this.#clock.after(beatMs, () => this.#work());
   }
 
   #sayReady(node: Stored): void {
-    this.#cluster.writes.update('nodes', { ...node, status: readyStatus(node, timeText(this.#cluster.nowMs())) }, 'status');
+    this.#cluster.writes.update(
+      'nodes',
+      { ...node, status: readyStatus(node, timeText(this.#cluster.nowMs())) },
+      'status',
+    );
   }
 
   #renew({ metadata: { name, uid } }: Stored): void {

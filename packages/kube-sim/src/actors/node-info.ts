@@ -22,11 +22,11 @@ export type NodeInfo = {
 
 const weighed = ['cpu', 'memory', 'pods'];
 
-const freeOf = (used: Amounts, has: Amounts): number => {
+function freeOf(used: Amounts, has: Amounts): number {
   let share = 0;
   for (const name of weighed) if (has[name]) share += (used[name] ?? 0) / has[name];
   return 100 * (1 - share / weighed.length);
-};
+}
 
 /** Requests of a pod, and whether it has anti-affinity. */
 type Weight = { readonly asked: ResourceRequests; readonly keepsOthersAway: boolean };
@@ -41,9 +41,11 @@ const weightIn = memoizeOnObject(
 
 const weightOf = memoizeOnObject((pod: Stored): Weight => weightIn(part(pod, 'spec')));
 
-export const askedBy = (pod: Stored): ResourceRequests => weightOf(pod).asked;
+export function askedBy(pod: Stored): ResourceRequests {
+  return weightOf(pod).asked;
+}
 
-export const loadOf = (store: Store, node: Stored): NodeInfo => {
+export function loadOf(store: Store, node: Stored): NodeInfo {
   const { name } = node.metadata;
   const guarded: Stored[] = [];
   const used: Record<string, number> = {};
@@ -58,7 +60,9 @@ export const loadOf = (store: Store, node: Stored): NodeInfo => {
   const has = allocatable(node);
   const zone = domain(node, 'topology.kubernetes.io/zone');
   return { name, node, guarded, isCordoned, isTainted, zone, used, has, free: freeOf(used, has) };
-};
+}
 
 /** Returns the topology domain of a node, by key. */
-export const domain = (node: Stored | undefined, key: string): string | undefined => strings(node?.metadata.labels)[key];
+export function domain(node: Stored | undefined, key: string): string | undefined {
+  return strings(node?.metadata.labels)[key];
+}

@@ -24,24 +24,33 @@ const cordonTaint: Stored = {
   spec: { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] },
 };
 
-const requiredOf = (spec: JsonObject): JsonObject[string] =>
-  at(spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
+function requiredOf(spec: JsonObject): JsonObject[string] {
+  return at(spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
+}
 
 /** Returns the named nodes in the affinity that DaemonSets give to their pods. */
-const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
+function namedBy(spec: JsonObject): ReadonlySet<string> | undefined {
   const all = objects(at(requiredOf(spec), 'nodeSelectorTerms'));
-  const fields = all.map(term => objects(term['matchFields']).find(field => text(field, 'key') === 'metadata.name'));
+  const fields = all.map(term =>
+    objects(term['matchFields']).find(field => text(field, 'key') === 'metadata.name'),
+  );
   if (all.length === 0 || fields.includes(undefined)) return undefined;
   return new Set(fields.flatMap(field => items(field?.['values']).map(String)));
-};
+}
 
-export const constraintsOf = (spec: JsonObject, asked: ResourceRequests): PodConstraints => ({
-  asked,
-  named: namedBy(spec),
-  toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),
-  isChoosy: spec['nodeSelector'] !== undefined || requiredOf(spec) !== undefined,
-  preferred: objects(at(spec, 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution')),
-  together: terms(spec, 'podAffinity'),
-  apart: terms(spec, 'podAntiAffinity'),
-  spreads: objects(spec['topologySpreadConstraints']).filter(one => text(one, 'whenUnsatisfiable') === 'DoNotSchedule'),
-});
+export function constraintsOf(spec: JsonObject, asked: ResourceRequests): PodConstraints {
+  return {
+    asked,
+    named: namedBy(spec),
+    toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),
+    isChoosy: spec['nodeSelector'] !== undefined || requiredOf(spec) !== undefined,
+    preferred: objects(
+      at(spec, 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'),
+    ),
+    together: terms(spec, 'podAffinity'),
+    apart: terms(spec, 'podAntiAffinity'),
+    spreads: objects(spec['topologySpreadConstraints']).filter(
+      one => text(one, 'whenUnsatisfiable') === 'DoNotSchedule',
+    ),
+  };
+}

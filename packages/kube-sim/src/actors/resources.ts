@@ -7,31 +7,35 @@ import { at, objects, part } from '../object.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
 
-const read = (quantities: JsonObject): Amounts =>
-  Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, amount(value)]));
+function read(quantities: JsonObject): Amounts {
+  return Object.fromEntries(
+    Object.entries(quantities).map(([name, value]) => [name, amount(value)]),
+  );
+}
 
-export const plus = (one: Amounts, other: Amounts): Amounts => {
+export function plus(one: Amounts, other: Amounts): Amounts {
   const sum: Record<string, number> = { ...one };
   for (const [name, value] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + value;
   return sum;
-};
+}
 
-const limit = (one: Amounts, other: Amounts): Amounts => {
+function limit(one: Amounts, other: Amounts): Amounts {
   const result: Record<string, number> = { ...one };
-  for (const [name, value] of Object.entries(other)) result[name] = Math.max(result[name] ?? 0, value);
+  for (const [name, value] of Object.entries(other))
+    result[name] = Math.max(result[name] ?? 0, value);
   return result;
-};
+}
 
 /**
  * Returns the requests of a pod: the sum of its containers, or its largest init container, and one
  * pod.
  */
-export const requestsOf = (podSpec: JsonObject): Amounts => {
+export function requestsOf(podSpec: JsonObject): Amounts {
   const of = (container: JsonObject): Amounts => read(part(container, 'resources', 'requests'));
   const containers = objects(podSpec['containers']).map(of).reduce(plus, {});
   const initial = objects(podSpec['initContainers']).map(of).reduce(limit, {});
   return plus(limit(containers, initial), { pods: 1 });
-};
+}
 
 /** Returns the allocatable resources of a node. */
 export const allocatable = memoizeOnObject((node: JsonObject): Amounts => {
@@ -42,21 +46,23 @@ export const allocatable = memoizeOnObject((node: JsonObject): Amounts => {
 /** Requests as a list, which is iterated for every node. */
 export type ResourceRequests = readonly (readonly [name: string, value: number])[];
 
-const isShort = ([name, value]: ResourceRequests[number], used: Amounts, has: Amounts): boolean =>
-  value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0);
+function isShort([name, value]: ResourceRequests[number], used: Amounts, has: Amounts): boolean {
+  return value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0);
+}
 
 /** Returns whether every request fits. */
-export const fits = (asked: ResourceRequests, used: Amounts, has: Amounts): boolean => {
+export function fits(asked: ResourceRequests, used: Amounts, has: Amounts): boolean {
   for (const one of asked) if (isShort(one, used, has)) return false;
   return true;
-};
+}
 
 /** Returns the names of insufficient resources; empty when the pod fits. */
-export const lacking = (asked: ResourceRequests, used: Amounts, has: Amounts): readonly string[] =>
-  asked.filter(one => isShort(one, used, has)).map(([name]) => name);
+export function lacking(asked: ResourceRequests, used: Amounts, has: Amounts): readonly string[] {
+  return asked.filter(one => isShort(one, used, has)).map(([name]) => name);
+}
 
 /** Returns the grace period of a pod in seconds. */
-export const graceOf = (podSpec: JsonObject): number => {
+export function graceOf(podSpec: JsonObject): number {
   const seconds = at(podSpec, 'terminationGracePeriodSeconds');
   return typeof seconds === 'number' ? seconds : 30;
-};
+}

@@ -14,16 +14,21 @@ type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: nu
  * Returns the node selectors of the volumes to which a pod's claims are bound: a node must match
  * all of them (VolumeBinding).
  */
-const volumesOf = (store: Store, pod: Stored): readonly JsonObject[] =>
-  objects(at(pod, 'spec', 'volumes')).flatMap(one => {
-    const claim = store.get('persistentvolumeclaims', pod.metadata.namespace ?? '', text(one, 'persistentVolumeClaim', 'claimName'));
+function volumesOf(store: Store, pod: Stored): readonly JsonObject[] {
+  return objects(at(pod, 'spec', 'volumes')).flatMap(one => {
+    const claim = store.get(
+      'persistentvolumeclaims',
+      pod.metadata.namespace ?? '',
+      text(one, 'persistentVolumeClaim', 'claimName'),
+    );
     const volume = claim && store.get('persistentvolumes', '', text(claim, 'spec', 'volumeName'));
     const required = at(volume, 'spec', 'nodeAffinity', 'required');
     return isObject(required) ? [required] : [];
   });
+}
 
 /** Returns the number of pods with the same owner, by node. */
-const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
+function siblingsOf(store: Store, pod: Stored): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const owner = pod.metadata.ownerReferences?.[0]?.uid;
   for (const other of owner === undefined ? [] : store.indexed('pods', 'owner', owner)) {
@@ -32,19 +37,25 @@ const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
       counts.set(node, (counts.get(node) ?? 0) + 1);
   }
   return counts;
-};
+}
 
-const byZone = ({ all }: Nodes, siblings: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
+function byZone(
+  { all }: Nodes,
+  siblings: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
   const zones = new Map<string, number>();
   for (const [name, count] of siblings) {
     const zone = all.get(name)?.zone;
     if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
   }
   return zones;
-};
+}
 
 /** All nodes, and those with pods that have anti-affinity. */
-export type Nodes = { readonly all: ReadonlyMap<string, NodeInfo>; readonly guarded: ReadonlyMap<string, NodeInfo> };
+export type Nodes = {
+  readonly all: ReadonlyMap<string, NodeInfo>;
+  readonly guarded: ReadonlyMap<string, NodeInfo>;
+};
 
 /**
  * Facts about all nodes for the placement of one pod, computed once: otherwise every node would be
@@ -61,7 +72,10 @@ export class SchedulingCycle {
   readonly keepers: readonly (readonly [key: string, domains: ReadonlySet<string>])[];
   readonly #store: Store;
   readonly #nodes: Nodes;
-  readonly #company = new Map<JsonObject, { readonly domains: ReadonlySet<string | undefined>; readonly isNobody: boolean }>();
+  readonly #company = new Map<
+    JsonObject,
+    { readonly domains: ReadonlySet<string | undefined>; readonly isNobody: boolean }
+  >();
   readonly #spreads = new Map<JsonObject, Spread>();
 
   constructor(store: Store, pod: Stored, nodes: Nodes) {
@@ -95,7 +109,9 @@ export class SchedulingCycle {
   }
 
   #placed(selector: JsonObject[string], namespace: string): readonly Stored[] {
-    return pickedPods(this.#store, selector, namespace).filter(pod => nodeOf(pod) !== '' && !isFinished(pod));
+    return pickedPods(this.#store, selector, namespace).filter(
+      pod => nodeOf(pod) !== '' && !isFinished(pod),
+    );
   }
 
   #companyOf(term: JsonObject) {
@@ -117,7 +133,8 @@ export class SchedulingCycle {
         for (const term of terms(part(keeper, 'spec'), 'podAntiAffinity')) {
           const key = text(term, 'topologyKey');
           const where = domain(node, key);
-          if (where === undefined || !termPicks(term, keeper.metadata.namespace ?? '', this.pod)) continue;
+          if (where === undefined || !termPicks(term, keeper.metadata.namespace ?? '', this.pod))
+            continue;
           found.set(key, (found.get(key) ?? new Set()).add(where));
         }
       }
@@ -132,12 +149,19 @@ export class SchedulingCycle {
       const where = domain(node, key);
       if (where !== undefined && fitsSelector(this.spec, placeOf(node))) counts.set(where, 0);
     }
-    for (const pod of this.#placed(constraint['labelSelector'], this.pod.metadata.namespace ?? '')) {
+    for (const pod of this.#placed(
+      constraint['labelSelector'],
+      this.pod.metadata.namespace ?? '',
+    )) {
       const node = this.#nodes.all.get(nodeOf(pod))?.node;
       const where = domain(node, key);
-      if (node === undefined || where === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
+      if (node === undefined || where === undefined || pod.metadata.deletionTimestamp !== undefined)
+        continue;
       if (fitsSelector(this.spec, placeOf(node))) counts.set(where, (counts.get(where) ?? 0) + 1);
     }
-    return { counts, least: counts.size < Number(constraint['minDomains'] ?? 1) ? 0 : Math.min(...counts.values()) };
+    return {
+      counts,
+      least: counts.size < Number(constraint['minDomains'] ?? 1) ? 0 : Math.min(...counts.values()),
+    };
   }
 }

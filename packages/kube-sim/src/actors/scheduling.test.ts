@@ -17,11 +17,19 @@ test('the more important pod goes first, and the other says why it waits', async
   make('pods', freshPod('low'));
   make('pods', freshPod('high', { priorityClassName: 'high' }));
   await clock.advance(1000);
-  assert.deepEqual([at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')], [undefined, undefined]);
+  assert.deepEqual(
+    [at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')],
+    [undefined, undefined],
+  );
   changeNode('n1', { unschedulable: false });
   await clock.advance(1000);
-  assert.deepEqual([at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')], [undefined, 'n1']);
-  const condition = objects(at(pod('low'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
+  assert.deepEqual(
+    [at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')],
+    [undefined, 'n1'],
+  );
+  const condition = objects(at(pod('low'), 'status', 'conditions')).find(
+    one => one['type'] === 'PodScheduled',
+  );
   const wanted =
     '0/1 nodes are available: 1 Too many pods. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.';
   assert.equal(text(condition, 'message'), wanted);
@@ -34,7 +42,10 @@ test('pods of another scheduler and pods with gates are left alone', async () =>
   make('pods', freshPod('foreign', { schedulerName: 'other' }));
   make('pods', freshPod('gated', { schedulingGates: [{ name: 'example.test/wait' }] }));
   await clock.advance(1000);
-  assert.deepEqual([at(pod('foreign'), 'spec', 'nodeName'), at(pod('gated'), 'spec', 'nodeName')], [undefined, undefined]);
+  assert.deepEqual(
+    [at(pod('foreign'), 'spec', 'nodeName'), at(pod('gated'), 'spec', 'nodeName')],
+    [undefined, undefined],
+  );
   runtime.stop();
 });
 
@@ -43,7 +54,9 @@ test('a pod goes where its volume can be, and nowhere else', async () => {
   for (const name of ['n1', 'n2', 'n3']) make('nodes', freshNode(name));
   await clock.advance(1000);
   const volume = (name: string, node: string): void => {
-    const terms = [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] }];
+    const terms = [
+      { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] },
+    ];
     make('persistentvolumes', {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
@@ -59,15 +72,28 @@ test('a pod goes where its volume can be, and nowhere else', async () => {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: { name, namespace: 'shop' },
-      spec: { accessModes: ['ReadWriteOnce'], volumeName: name, storageClassName: '', resources: { requests: { storage: '1Gi' } } },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        volumeName: name,
+        storageClassName: '',
+        resources: { requests: { storage: '1Gi' } },
+      },
     });
-    make('pods', freshPod(name, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }] }));
+    make(
+      'pods',
+      freshPod(name, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }] }),
+    );
   };
   volume('here', 'n2');
   volume('lost', 'n9');
   await clock.advance(1000);
   assert.equal(at(pod('here'), 'spec', 'nodeName'), 'n2');
-  const condition = objects(at(pod('lost'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
-  assert.match(text(condition, 'message'), /^0\/3 nodes are available: 3 node\(s\) didn't match PersistentVolume's node affinity\./);
+  const condition = objects(at(pod('lost'), 'status', 'conditions')).find(
+    one => one['type'] === 'PodScheduled',
+  );
+  assert.match(
+    text(condition, 'message'),
+    /^0\/3 nodes are available: 3 node\(s\) didn't match PersistentVolume's node affinity\./,
+  );
   runtime.stop();
 });

@@ -44,7 +44,12 @@ export class Scheduling {
   #scheduled: (() => void) | undefined;
   #flush: (() => void) | undefined;
 
-  constructor(cluster: Cluster, clock: Clock, bind: (pod: Stored, node: string) => boolean, requests?: RequestQueue) {
+  constructor(
+    cluster: Cluster,
+    clock: Clock,
+    bind: (pod: Stored, node: string) => boolean,
+    requests?: RequestQueue,
+  ) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#bind = bind;
@@ -71,8 +76,14 @@ export class Scheduling {
   #weigh(change: StoreChange): void {
     const { object } = change;
     const before = change.type === 'changed' ? change.before : undefined;
-    if (before !== undefined && nodeOf(before) === nodeOf(object) && isFinished(before) === isFinished(object)) return;
-    for (const pod of [before, object]) if (pod !== undefined && nodeOf(pod) !== '') this.#stale.add(nodeOf(pod));
+    if (
+      before !== undefined &&
+      nodeOf(before) === nodeOf(object) &&
+      isFinished(before) === isFinished(object)
+    )
+      return;
+    for (const pod of [before, object])
+      if (pod !== undefined && nodeOf(pod) !== '') this.#stale.add(nodeOf(pod));
   }
 
   stop(): void {
@@ -106,7 +117,8 @@ export class Scheduling {
       if (load === undefined) this.#loads.delete(name);
       else this.#loads.set(name, load);
       const turn = this.#turns?.at.get(name);
-      if (this.#turns !== undefined && load !== undefined && turn !== undefined) this.#turns.loads[turn] = load;
+      if (this.#turns !== undefined && load !== undefined && turn !== undefined)
+        this.#turns.loads[turn] = load;
       if (load === undefined || load.guarded.length === 0) this.#guarded.delete(name);
       else this.#guarded.set(name, load);
     }
@@ -130,7 +142,10 @@ export class Scheduling {
 
   /** Yields all nodes, starting where the last pod ended. */
   *#inTurn(): Iterable<NodeInfo> {
-    this.#turns ??= { loads: [...this.#loads.values()], at: new Map([...this.#loads.keys()].map((name, index) => [name, index])) };
+    this.#turns ??= {
+      loads: [...this.#loads.values()],
+      at: new Map([...this.#loads.keys()].map((name, index) => [name, index])),
+    };
     const { loads } = this.#turns;
     for (let index = 0; index < loads.length; index += 1) {
       const load = loads[(this.#from + index) % loads.length];
@@ -143,12 +158,20 @@ export class Scheduling {
     const { uid, namespace = '', name } = pod.metadata;
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
-    const round = new SchedulingCycle(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
+    const round = new SchedulingCycle(this.#cluster.store, current, {
+      all: this.#loads,
+      guarded: this.#guarded,
+    });
     const placement = place(round, this.#inTurn(), maxCompared, this.#cluster.random);
     this.#from = (this.#from + placement.looked) % Math.max(1, this.#loads.size);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
       this.#stale.add(placement.node);
-      this.#say(current, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${placement.node}`);
+      this.#say(
+        current,
+        'Normal',
+        'Scheduled',
+        `Successfully assigned ${namespace}/${name} to ${placement.node}`,
+      );
       return;
     }
     if (placement.kind === 'nowhere') this.#park(current, placement.message);
@@ -161,7 +184,10 @@ export class Scheduling {
       this.#unpark();
     });
     const before = objects(part(pod, 'status')['conditions']);
-    if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
+    if (
+      before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)
+    )
+      return;
     const others = before.filter(one => text(one, 'type') !== 'PodScheduled');
     const { generation } = pod.metadata;
     const condition = {
@@ -173,12 +199,23 @@ export class Scheduling {
       lastProbeTime: null,
       lastTransitionTime: timeText(this.#cluster.nowMs()),
     };
-    this.#cluster.writes.update('pods', { ...pod, status: { ...part(pod, 'status'), conditions: [...others, condition] } }, 'status');
+    this.#cluster.writes.update(
+      'pods',
+      { ...pod, status: { ...part(pod, 'status'), conditions: [...others, condition] } },
+      'status',
+    );
     this.#say(pod, 'Warning', 'FailedScheduling', message);
   }
 
   #say(object: Stored, type: 'Normal' | 'Warning', reason: string, message: string): void {
     const action = reason === 'Scheduled' ? 'Binding' : 'Scheduling';
-    this.#cluster.record({ by: 'default-scheduler', about: { resource: 'pods', object }, type, reason, message, action });
+    this.#cluster.record({
+      by: 'default-scheduler',
+      about: { resource: 'pods', object },
+      type,
+      reason,
+      message,
+      action,
+    });
   }
 }

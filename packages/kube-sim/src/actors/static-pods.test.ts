@@ -5,16 +5,19 @@ import { at, type Stored } from '../object.ts';
 import { bench, freshNode, freshPod } from '../testing/bench.ts';
 
 /** A node with the mirror of a static pod, which runs. */
-const withMirror = async (isAlive: () => boolean = () => true) => {
+async function withMirror(isAlive: () => boolean = () => true) {
   const made = bench({ isAlive });
   made.make('nodes', freshNode('n1'));
-  made.make('pods', freshPod('proxy-n1', { nodeName: 'n1' }, { 'kubernetes.io/config.mirror': 'abc' }));
+  made.make(
+    'pods',
+    freshPod('proxy-n1', { nodeName: 'n1' }, { 'kubernetes.io/config.mirror': 'abc' }),
+  );
   await made.clock.advance(1000);
   const mirror = (): Stored | undefined => made.pod('proxy-n1');
   const first = mirror() as Stored;
   assert.ok(isReady(first));
   return { ...made, mirror, first };
-};
+}
 
 test('a mirror that is deleted stays for up to 90 s, then there is another one, of the same containers', async () => {
   const { clock, writes, mirror, first, runtime } = await withMirror();
@@ -44,7 +47,10 @@ test('a mirror that is deleted by force is gone, and another one comes after 60 
   await clock.advance(59_000);
   assert.equal(mirror(), undefined);
   await clock.advance(32_000);
-  assert.deepEqual([mirror()?.metadata.uid === first.metadata.uid, isReady(mirror() as Stored)], [false, true]);
+  assert.deepEqual(
+    [mirror()?.metadata.uid === first.metadata.uid, isReady(mirror() as Stored)],
+    [false, true],
+  );
   runtime.stop();
 });
 
@@ -70,7 +76,10 @@ test('a mirror that the API server refuses is tried again: an older one is still
   writes.remove('pods', 'shop', 'proxy-n1');
   await clock.advance(200_000);
   assert.equal(mirror()?.metadata.uid, first.metadata.uid);
-  writes.update('pods', { ...mirror(), metadata: { ...(mirror() as Stored).metadata, finalizers: [] } });
+  writes.update('pods', {
+    ...mirror(),
+    metadata: { ...(mirror() as Stored).metadata, finalizers: [] },
+  });
   assert.equal(mirror(), undefined);
   await clock.advance(91_000);
   assert.ok(isReady(mirror() as Stored));

@@ -10,7 +10,9 @@ import { part, type Stored } from '../object.ts';
 const [syncMs, jitterMs] = [60_000, 30_000];
 
 /** Returns whether a pod is a mirror of a static pod, which its kubelet runs from a file. */
-export const isMirror = ({ metadata }: Stored): boolean => metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+export function isMirror({ metadata }: Stored): boolean {
+  return metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+}
 
 /**
  * Static pods continue to run, whatever happens to their mirrors. A kubelet does not act on the
@@ -32,7 +34,8 @@ export class StaticPods {
 
   /** Handles the deletion of a mirror; the kubelet is at a random moment between two syncs. */
   ending(mirror: Stored): void {
-    if (!this.#syncs.has(mirror.metadata.uid)) this.#sync(mirror, Math.round((syncMs + jitterMs) * this.#cluster.random()));
+    if (!this.#syncs.has(mirror.metadata.uid))
+      this.#sync(mirror, Math.round((syncMs + jitterMs) * this.#cluster.random()));
   }
 
   /**
@@ -74,14 +77,27 @@ export class StaticPods {
     const { store, writes } = this.#cluster;
     const { uid, name, namespace = '', labels, annotations, ownerReferences } = mirror.metadata;
     const last = store.get('pods', namespace, name);
-    if (last?.metadata.uid === uid) writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
+    if (last?.metadata.uid === uid)
+      writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
     // The kubelet itself caused this deletion.
     this.#syncs.get(uid)?.();
     this.#syncs.delete(uid);
-    const metadata = { name, namespace, ...(labels && { labels }), annotations, ...(ownerReferences && { ownerReferences }) };
-    const made = writes.create('pods', { apiVersion: 'v1', kind: 'Pod', metadata, spec: part(mirror, 'spec') });
+    const metadata = {
+      name,
+      namespace,
+      ...(labels && { labels }),
+      annotations,
+      ...(ownerReferences && { ownerReferences }),
+    };
+    const made = writes.create('pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: part(mirror, 'spec'),
+    });
     if (made.kind === 'refused') return false;
-    if (phaseOf(mirror) !== 'Pending') writes.update('pods', { ...made.object, status: part(mirror, 'status') }, 'status');
+    if (phaseOf(mirror) !== 'Pending')
+      writes.update('pods', { ...made.object, status: part(mirror, 'status') }, 'status');
     return true;
   }
 }

@@ -13,11 +13,19 @@ import type { Store } from '../store/store.ts';
  */
 
 /** Returns an object with its kind and version; null where there is none. */
-export const asSent = ({ of, subresource }: AdmissionAttributes, object: JsonObject | undefined): Json =>
-  object === undefined ? null : subresource === '' || subresource === 'status' ? shown(of, object) : object;
+export function asSent(
+  { of, subresource }: AdmissionAttributes,
+  object: JsonObject | undefined,
+): Json {
+  return object === undefined
+    ? null
+    : subresource === '' || subresource === 'status'
+      ? shown(of, object)
+      : object;
+}
 
 /** Returns the request without the objects. */
-export const requestOf = (attempt: AdmissionAttributes, user: User): JsonObject => {
+export function requestOf(attempt: AdmissionAttributes, user: User): JsonObject {
   const { of, subresource, namespace, name, operation, dryRun } = attempt;
   const kind =
     subresource === 'eviction'
@@ -36,33 +44,62 @@ export const requestOf = (attempt: AdmissionAttributes, user: User): JsonObject 
     userInfo: { username: user.name, groups: user.groups },
     dryRun,
   };
-};
+}
 
 /** Returns the variables of expressions. */
-export const bindingsOf = (attempt: AdmissionAttributes, user: User, store: Store): Bindings => ({
-  object: asSent(attempt, attempt.object),
-  oldObject: asSent(attempt, attempt.before),
-  // Missing texts are empty here: the type has all fields.
-  request: { namespace: '', subResource: '', requestSubResource: '', ...requestOf(attempt, user) },
-  namespaceObject: store.get('namespaces', '', attempt.namespace) ?? null,
-  [authorizer]: ({ check: verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' }) =>
-    authorize(store, user, { kind: 'resource', verb, group, resource, subresource, namespace, name }) === undefined,
-});
+export function bindingsOf(attempt: AdmissionAttributes, user: User, store: Store): Bindings {
+  return {
+    object: asSent(attempt, attempt.object),
+    oldObject: asSent(attempt, attempt.before),
+    // Missing texts are empty here: the type has all fields.
+    request: {
+      namespace: '',
+      subResource: '',
+      requestSubResource: '',
+      ...requestOf(attempt, user),
+    },
+    namespaceObject: store.get('namespaces', '', attempt.namespace) ?? null,
+    [authorizer]: ({
+      check: verb = '',
+      group = '',
+      resource = '',
+      subresource = '',
+      namespace = '',
+      name = '',
+    }) =>
+      authorize(store, user, {
+        kind: 'resource',
+        verb,
+        group,
+        resource,
+        subresource,
+        namespace,
+        name,
+      }) === undefined,
+  };
+}
 
 /** Evaluates an expression, which may be invalid. */
-export const computed = (expression: string, bindings: Bindings): Result => {
+export function computed(expression: string, bindings: Bindings): Result {
   const parsed = parse(expression);
-  return parsed.kind === 'wrong' ? { kind: 'error', message: parsed.message } : evaluate(parsed.expression, bindings);
-};
+  return parsed.kind === 'wrong'
+    ? { kind: 'error', message: parsed.message }
+    : evaluate(parsed.expression, bindings);
+}
 
-type Conditions = { readonly kind: 'met' | 'unmet' } | { readonly kind: 'error'; readonly message: string };
+type Conditions =
+  | { readonly kind: 'met' | 'unmet' }
+  | { readonly kind: 'error'; readonly message: string };
 
 /**
  * Evaluates match conditions: one that is false excludes the webhook or policy, whatever the
  * others; otherwise an error counts by the failure policy.
  */
-export const conditionsOf = (conditions: Json | undefined, bindings: Bindings): Conditions => {
-  const results = objects(conditions).map(condition => computed(text(condition, 'expression'), bindings));
-  if (results.some(result => result.kind === 'value' && result.value !== true)) return { kind: 'unmet' };
+export function conditionsOf(conditions: Json | undefined, bindings: Bindings): Conditions {
+  const results = objects(conditions).map(condition =>
+    computed(text(condition, 'expression'), bindings),
+  );
+  if (results.some(result => result.kind === 'value' && result.value !== true))
+    return { kind: 'unmet' };
   return results.find(result => result.kind === 'error') ?? { kind: 'met' };
-};
+}

@@ -17,32 +17,48 @@ const group = 'admissionregistration.k8s.io';
 /** Failure of one validation. */
 type Objection = { readonly reason: string; readonly message: string };
 
-const codes: Readonly<Record<string, number>> = { Unauthorized: 401, Forbidden: 403, RequestEntityTooLarge: 413, Invalid: 422 };
+const codes: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+  Invalid: 422,
+};
 
-const usable = (result: Result): string => (result.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : '');
+function usable(result: Result): string {
+  return result.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : '';
+}
 
 /** Returns the evaluated message if it is one line, else the static one, else the expression. */
-const messageOf = (validation: JsonObject, bindings: Bindings): string => {
+function messageOf(validation: JsonObject, bindings: Bindings): string {
   const expression = text(validation, 'messageExpression');
   const computedOne = expression === '' ? '' : usable(computed(expression, bindings));
   const message = computedOne.includes('\n') ? '' : computedOne;
-  return message || text(validation, 'message').trim() || `failed expression: ${text(validation, 'expression').trim()}`;
-};
+  return (
+    message ||
+    text(validation, 'message').trim() ||
+    `failed expression: ${text(validation, 'expression').trim()}`
+  );
+}
 
 /**
  * Adds the variables of the policy, each evaluated when it is read; a later one may read an earlier
  * one.
  */
-const withVariables = (spec: JsonObject, bindings: Bindings): Bindings => {
-  const variables = objects(spec['variables']).map(variable => [text(variable, 'name'), parse(text(variable, 'expression'))] as const);
-  const members = variables.flatMap(([name, parsed]) => (parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const]));
+function withVariables(spec: JsonObject, bindings: Bindings): Bindings {
+  const variables = objects(spec['variables']).map(
+    variable => [text(variable, 'name'), parse(text(variable, 'expression'))] as const,
+  );
+  const members = variables.flatMap(([name, parsed]) =>
+    parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const],
+  );
   return { ...bindings, variables: new Lazy(new Map(members)) };
-};
+}
 
-const failures = (spec: JsonObject, message: string): readonly Objection[] =>
-  text(spec, 'failurePolicy') === 'Ignore' ? [] : [{ reason: 'Invalid', message }];
+function failures(spec: JsonObject, message: string): readonly Objection[] {
+  return text(spec, 'failurePolicy') === 'Ignore' ? [] : [{ reason: 'Invalid', message }];
+}
 
-const objectionsOf = (spec: JsonObject, plain: Bindings): readonly Objection[] => {
+function objectionsOf(spec: JsonObject, plain: Bindings): readonly Objection[] {
   const bindings = withVariables(spec, plain);
   const conditions = conditionsOf(spec['matchConditions'], bindings);
   if (conditions.kind === 'unmet') return [];
@@ -50,53 +66,77 @@ const objectionsOf = (spec: JsonObject, plain: Bindings): readonly Objection[] =
   return objects(spec['validations']).flatMap((validation): readonly Objection[] => {
     const expression = text(validation, 'expression');
     const result = computed(expression, bindings);
-    if (result.kind === 'error') return failures(spec, `expression '${expression}' resulted in error: ${result.message}`);
+    if (result.kind === 'error')
+      return failures(spec, `expression '${expression}' resulted in error: ${result.message}`);
     if (result.value === true) return [];
-    return [{ reason: text(validation, 'reason') || 'Invalid', message: messageOf(validation, bindings) }];
+    return [
+      { reason: text(validation, 'reason') || 'Invalid', message: messageOf(validation, bindings) },
+    ];
   });
-};
+}
 
-const denied = (attempt: AdmissionAttributes, policy: string, binding: string, { reason, message }: Objection): Failure => {
+function denied(
+  attempt: AdmissionAttributes,
+  policy: string,
+  binding: string,
+  { reason, message }: Objection,
+): Failure {
   const why = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`;
-  const { message: whole, details } = forbidden(named(attempt.of), attempt.name, why, [{ message: why }]);
+  const { message: whole, details } = forbidden(named(attempt.of), attempt.name, why, [
+    { message: why },
+  ]);
   return { ...denial(codes[reason] ?? 422, reason, whole), ...(details && { details }) };
-};
+}
 
 export type Judgement = { readonly failure?: Failure; readonly warnings: readonly string[] };
 
-const judged = (attempt: AdmissionAttributes, binding: Stored, objections: readonly Objection[]): Judgement => {
+function judged(
+  attempt: AdmissionAttributes,
+  binding: Stored,
+  objections: readonly Objection[],
+): Judgement {
   const [policy, name] = [text(binding, 'spec', 'policyName'), binding.metadata.name];
   const actions = items(part(binding, 'spec')['validationActions']);
   const [first] = objections;
   const warn = ({ message }: Objection): string =>
     `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${name}': ${message}`;
   return {
-    ...(first !== undefined && actions.includes('Deny') && { failure: denied(attempt, policy, name, first) }),
+    ...(first !== undefined &&
+      actions.includes('Deny') && { failure: denied(attempt, policy, name, first) }),
     warnings: actions.includes('Warn') ? objections.map(warn) : [],
   };
-};
+}
 
 /** Returns the result of all bound policies. */
-export const policiesOn = (store: Store, attempt: AdmissionAttributes, user: User): Judgement => {
-  const all = store.list(`validatingadmissionpolicybindings.${group}`).flatMap((binding): readonly Judgement[] => {
-    const policy = store.get(`validatingadmissionpolicies.${group}`, '', text(binding, 'spec', 'policyName'));
-    if (policy === undefined || attempt.of.group === group) return [];
-    const spec = part(policy, 'spec');
-    const concerned =
-      isWithin(part(spec, 'matchConstraints'), attempt, store) && isWithin(part(binding, 'spec', 'matchResources'), attempt, store);
-    return concerned ? [judged(attempt, binding, objectionsOf(spec, bindingsOf(attempt, user, store)))] : [];
-  });
+export function policiesOn(store: Store, attempt: AdmissionAttributes, user: User): Judgement {
+  const all = store
+    .list(`validatingadmissionpolicybindings.${group}`)
+    .flatMap((binding): readonly Judgement[] => {
+      const policy = store.get(
+        `validatingadmissionpolicies.${group}`,
+        '',
+        text(binding, 'spec', 'policyName'),
+      );
+      if (policy === undefined || attempt.of.group === group) return [];
+      const spec = part(policy, 'spec');
+      const concerned =
+        isWithin(part(spec, 'matchConstraints'), attempt, store) &&
+        isWithin(part(binding, 'spec', 'matchResources'), attempt, store);
+      return concerned
+        ? [judged(attempt, binding, objectionsOf(spec, bindingsOf(attempt, user, store)))]
+        : [];
+    });
   const failure = all.find(one => one.failure !== undefined)?.failure;
   return { ...(failure && { failure }), warnings: all.flatMap(({ warnings }) => warnings) };
-};
+}
 
 /**
  * Returns an admission plugin for the cluster's own components, which receive no warnings and call
  * no webhooks.
  */
-export const policyGate =
-  (store: Store, user: User): AdmissionPlugin =>
-  attempt => {
+export function policyGate(store: Store, user: User): AdmissionPlugin {
+  return attempt => {
     const { failure } = policiesOn(store, attempt, user);
     return failure && { kind: 'refused', failure };
   };
+}

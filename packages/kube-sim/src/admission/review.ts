@@ -9,7 +9,11 @@ import { asSent, requestOf } from './attempt.ts';
 /** Upstream: apiserver/pkg/admission/plugin/webhook/{request,validating,errors}. */
 
 /** Client for webhooks: returns the parsed response, or throws with the reason. */
-export type CallWebhook = (client: JsonObject, review: JsonObject, timeoutMs: number) => Promise<unknown>;
+export type CallWebhook = (
+  client: JsonObject,
+  review: JsonObject,
+  timeoutMs: number,
+) => Promise<unknown>;
 
 export type WebhookResult = { readonly failure?: Failure; readonly warnings: readonly string[] };
 
@@ -22,62 +26,85 @@ const optionsKind: Readonly<Record<AdmissionAttributes['operation'], string>> = 
 };
 
 /** Returns the AdmissionReview. */
-const reviewOf = (attempt: AdmissionAttributes, user: User, uid: string): JsonObject => ({
-  kind: 'AdmissionReview',
-  apiVersion: 'admission.k8s.io/v1',
-  request: {
-    uid,
-    ...requestOf(attempt, user),
-    object: asSent(attempt, attempt.object),
-    oldObject: asSent(attempt, attempt.before),
-    options: { kind: optionsKind[attempt.operation], apiVersion: 'meta.k8s.io/v1' },
-  },
-});
+function reviewOf(attempt: AdmissionAttributes, user: User, uid: string): JsonObject {
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid,
+      ...requestOf(attempt, user),
+      object: asSent(attempt, attempt.object),
+      oldObject: asSent(attempt, attempt.before),
+      options: { kind: optionsKind[attempt.operation], apiVersion: 'meta.k8s.io/v1' },
+    },
+  };
+}
 
 /** Returns a denial in the webhook's words, and never with an invalid code: ToStatusErr. */
-const denied = (name: string, response: JsonObject): Failure => {
+function denied(name: string, response: JsonObject): Failure {
   const result = isObject(response['status']) ? response['status'] : {};
   const by = `admission webhook ${JSON.stringify(name)} denied the request`;
   const [message, reason] = [text(result, 'message'), text(result, 'reason')];
   const code = typeof result['code'] === 'number' && result['code'] >= 400 ? result['code'] : 400;
   const why = message === '' ? reason : message;
   const { details } = result;
-  return { ...denial(code, reason, why === '' ? `${by} without explanation` : `${by}: ${why}`), ...(isObject(details) && { details }) };
-};
+  return {
+    ...denial(code, reason, why === '' ? `${by} without explanation` : `${by}: ${why}`),
+    ...(isObject(details) && { details }),
+  };
+}
 
-const warningsIn = (response: JsonObject): readonly string[] =>
-  Array.isArray(response['warnings']) ? response['warnings'].filter(one => typeof one === 'string') : [];
+function warningsIn(response: JsonObject): readonly string[] {
+  return Array.isArray(response['warnings'])
+    ? response['warnings'].filter(one => typeof one === 'string')
+    : [];
+}
 
 /** Reads a response; throws when it is invalid (VerifyAdmissionResponse). */
-const readAnswer = (name: string, answer: unknown, uid: string): WebhookResult => {
+function readAnswer(name: string, answer: unknown, uid: string): WebhookResult {
   const bad = (why: string): Error => new Error(`received invalid webhook response: ${why}`);
-  const response = isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
+  const response =
+    isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
   if (response === undefined) throw bad('webhook response was absent');
-  if (response['uid'] !== uid) throw bad(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'])}`);
+  if (response['uid'] !== uid)
+    throw bad(
+      `expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'])}`,
+    );
   const warnings = warningsIn(response);
-  return response['allowed'] === true ? { warnings } : { failure: denied(name, response), warnings };
-};
+  return response['allowed'] === true
+    ? { warnings }
+    : { failure: denied(name, response), warnings };
+}
 
 /** Returns the result for a webhook that does not respond: its failure policy decides. */
-export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
+export function unanswered(webhook: JsonObject, why: string): WebhookResult {
   if (text(webhook, 'failurePolicy') === 'Ignore') return admitted;
-  return { failure: internalError(`failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`), warnings: [] };
-};
+  return {
+    failure: internalError(
+      `failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`,
+    ),
+    warnings: [],
+  };
+}
 
 const defaultSeconds = 10;
 
 /** Calls one webhook. */
-export const ask = async (
+export async function ask(
   webhook: JsonObject,
   attempt: AdmissionAttributes,
   user: User,
   uid: string,
   call: CallWebhook,
-): Promise<WebhookResult> => {
+): Promise<WebhookResult> {
   const name = text(webhook, 'name');
   if (attempt.dryRun && !['None', 'NoneOnDryRun'].includes(text(webhook, 'sideEffects')))
-    return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };
-  const seconds = typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : defaultSeconds;
+    return {
+      failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`),
+      warnings: [],
+    };
+  const seconds =
+    typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : defaultSeconds;
   const client = isObject(webhook['clientConfig']) ? webhook['clientConfig'] : {};
   const review = reviewOf(attempt, user, uid);
   try {
@@ -88,4 +115,4 @@ export const ask = async (
   } catch (error) {
     return unanswered(webhook, errorText(error));
   }
-};
+}

@@ -7,9 +7,13 @@ import { typeOfKind } from '../protobuf/numbers.ts';
 import type { ApiRequest } from './message.ts';
 import { protobufType } from './protobuf-body.ts';
 
-export type ParsedBody = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
+export type ParsedBody =
+  | { readonly kind: 'given'; readonly draft: Draft }
+  | { readonly kind: 'refused'; readonly failure: Failure };
 
-const refuse = (failure: Failure): ParsedBody => ({ kind: 'refused', failure });
+function refuse(failure: Failure): ParsedBody {
+  return { kind: 'refused', failure };
+}
 
 type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
 
@@ -19,31 +23,40 @@ const texts = ['application/json', 'application/yaml'];
  * Returns the accepted media types: custom resources have no protobuf, and definitions are not read
  * from it here.
  */
-const acceptedFor = (kind: Name): readonly string[] =>
-  typeOfKind(apiVersionOf(kind), kind.kind) === undefined ? texts : [...texts, protobufType];
+function acceptedFor(kind: Name): readonly string[] {
+  return typeOfKind(apiVersionOf(kind), kind.kind) === undefined ? texts : [...texts, protobufType];
+}
 
 /**
  * Returns the error for protobuf that cannot be decoded; apiserver/pkg/endpoints/handlers:
  * transformDecodeError.
  */
-const undecoded = ({ of, why, shown }: Extract<ApiRequest['body'], { readonly kind: 'undecoded' }>, wanted: string): string =>
-  of === undefined
+function undecoded(
+  { of, why, shown }: Extract<ApiRequest['body'], { readonly kind: 'undecoded' }>,
+  wanted: string,
+): string {
+  return of === undefined
     ? `the object provided is unrecognized (must be of type ${wanted}): ${why} (${shown})`
     : `${of.kind} in version "${of.apiVersion.split('/').at(-1) ?? ''}" cannot be handled as a ${wanted}: ${why}`;
+}
 
-const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
+function mediaType(contentType: string): string {
+  return contentType.split(';')[0]?.trim() ?? '';
+}
 
 /**
  * Returns the object in the body of a create or update. Without a kind of its own, it has the
  * path's.
  */
-export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): ParsedBody => {
+export function draftIn(request: ApiRequest, kind: Name, kinds: KindTable): ParsedBody {
   const { body } = request;
   const type = mediaType(request.contentType);
   const accepted = acceptedFor(kind);
   if (type !== '' && !accepted.includes(type)) {
     return refuse(
-      unsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`),
+      unsupportedMediaType(
+        `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+      ),
     );
   }
   if (body.kind === 'undecoded') return refuse(badRequest(undecoded(body, kind.kind)));
@@ -58,11 +71,17 @@ export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Pars
   }
   if (!isObject(body.value)) {
     return refuse(
-      badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind; json parse error`),
+      badRequest(
+        `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind; json parse error`,
+      ),
     );
   }
   const { apiVersion, kind: own } = body.value;
-  if ('shape' in kind && (kind as Kind).shape.kind === 'schema' && (!isWord(apiVersion) || !isWord(own))) {
+  if (
+    'shape' in kind &&
+    (kind as Kind).shape.kind === 'schema' &&
+    (!isWord(apiVersion) || !isWord(own))
+  ) {
     const shown = JSON.stringify(body.value);
     const missing = isWord(own) ? 'apiVersion' : 'Kind';
     return refuse(
@@ -72,39 +91,70 @@ export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Pars
     );
   }
   return typed(body.value, kind, kinds);
-};
+}
 
-const isWord = (value: unknown): boolean => typeof value === 'string' && value !== '';
+function isWord(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
 
-const typed = (draft: Draft, kind: Name, kinds: KindTable): ParsedBody => {
+function typed(draft: Draft, kind: Name, kinds: KindTable): ParsedBody {
   const wanted = apiVersionOf(kind);
-  const version = typeof draft['apiVersion'] === 'string' && draft['apiVersion'] !== '' ? draft['apiVersion'] : wanted;
+  const version =
+    typeof draft['apiVersion'] === 'string' && draft['apiVersion'] !== ''
+      ? draft['apiVersion']
+      : wanted;
   const own = typeof draft['kind'] === 'string' && draft['kind'] !== '' ? draft['kind'] : kind.kind;
   const problem = mismatch(version, own, kind, kinds);
   if (problem === ofOtherVersion(version, kind)) return refuse(badRequest(problem));
   return problem === undefined
     ? { kind: 'given', draft }
-    : refuse(badRequest(`${own} in version "${version.split('/').at(-1) ?? ''}" cannot be handled as a ${kind.kind}: ${problem}`));
-};
+    : refuse(
+        badRequest(
+          `${own} in version "${version.split('/').at(-1) ?? ''}" cannot be handled as a ${kind.kind}: ${problem}`,
+        ),
+      );
+}
 
 /**
  * Kinds that the API server knows and that are not in the table, because they are served as
  * subresources only.
  */
-const others = new Set(['policy/v1/Eviction', 'policy/v1beta1/Eviction', 'v1/Binding', 'autoscaling/v1/Scale']);
+const others = new Set([
+  'policy/v1/Eviction',
+  'policy/v1beta1/Eviction',
+  'v1/Binding',
+  'autoscaling/v1/Scale',
+]);
 
-const ofOtherVersion = (version: string, kind: Name): string =>
-  `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`;
+function ofOtherVersion(version: string, kind: Name): string {
+  return `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`;
+}
 
 /** Returns why an object of this kind and version is not of the wanted kind. */
-export const mismatch = (version: string, own: string, kind: Name, kinds: KindTable): string | undefined => {
-  const [group, name] = version.includes('/') ? [version.split('/')[0] ?? '', version.split('/')[1] ?? ''] : ['', version];
-  if (kinds.named(kind.group, kind.kind)?.shape.kind === 'schema' && own === kind.kind && version !== apiVersionOf(kind)) {
+export function mismatch(
+  version: string,
+  own: string,
+  kind: Name,
+  kinds: KindTable,
+): string | undefined {
+  const [group, name] = version.includes('/')
+    ? [version.split('/')[0] ?? '', version.split('/')[1] ?? '']
+    : ['', version];
+  if (
+    kinds.named(kind.group, kind.kind)?.shape.kind === 'schema' &&
+    own === kind.kind &&
+    version !== apiVersionOf(kind)
+  ) {
     return ofOtherVersion(version, kind);
   }
-  if (own === kind.kind && group === kind.group && (name === kind.version || others.has(`${version}/${own}`))) return undefined;
+  if (
+    own === kind.kind &&
+    group === kind.group &&
+    (name === kind.version || others.has(`${version}/${own}`))
+  )
+    return undefined;
   if (kinds.named(group, own, name) === undefined && !others.has(`${version}/${own}`)) {
     return `no kind "${own}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`;
   }
   return `converting (${name}.${own}) to (${kind.group === '' ? 'core' : kind.group}.${kind.kind}): unknown conversion`;
-};
+}

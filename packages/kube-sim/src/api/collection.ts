@@ -14,33 +14,48 @@ import type { Server } from './server.ts';
 import { single } from './single.ts';
 import { watching } from './watching.ts';
 
-type Selected = { readonly kind: 'selected'; readonly selection: Selection } | { readonly kind: 'refused'; readonly response: Response };
+type Selected =
+  | { readonly kind: 'selected'; readonly selection: Selection }
+  | { readonly kind: 'refused'; readonly response: Response };
 
-const selectionOf = ({ query }: ApiRequest, kind: Kind, namespace: string | undefined): Selected => {
+function selectionOf({ query }: ApiRequest, kind: Kind, namespace: string | undefined): Selected {
   const labels = parseLabels(query.get('labelSelector'));
   if (labels.kind === 'refused') return { kind: 'refused', response: failed(labels.failure) };
   const fields = parseFields(query.get('fieldSelector'), kind);
   if (fields.kind === 'refused') return { kind: 'refused', response: failed(fields.failure) };
   return { kind: 'selected', selection: { namespace, labels: labels.value, fields: fields.value } };
-};
+}
 
 /** Handles list, watch, create and deletecollection; returns undefined for other methods. */
-export const collection = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response | undefined => {
+export function collection(
+  server: Server,
+  request: ApiRequest,
+  kind: Kind,
+  namespace: string | undefined,
+): Response | undefined {
   switch (request.method) {
     case 'GET':
       return read(server, request, kind, namespace);
     case 'POST':
       // Only in a namespace, or cluster-wide: never in all namespaces.
-      return kind.namespaced === (namespace !== undefined) ? made(server, request, kind, namespace ?? '') : undefined;
+      return kind.namespaced === (namespace !== undefined)
+        ? made(server, request, kind, namespace ?? '')
+        : undefined;
     case 'DELETE':
-      if (kind.resource === 'namespaces' || (kind.namespaced && namespace === undefined)) return failed(methodNotAllowed());
+      if (kind.resource === 'namespaces' || (kind.namespaced && namespace === undefined))
+        return failed(methodNotAllowed());
       return emptied(server, request, kind, namespace);
     default:
       return undefined;
   }
-};
+}
 
-const read = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response => {
+function read(
+  server: Server,
+  request: ApiRequest,
+  kind: Kind,
+  namespace: string | undefined,
+): Response {
   const selected = selectionOf(request, kind, namespace);
   if (selected.kind === 'refused') return selected.response;
   const { query } = request;
@@ -59,21 +74,23 @@ const read = (server: Server, request: ApiRequest, kind: Kind, namespace: string
     version: from.value,
     match: match === 'Exact' || match === 'NotOlderThan' ? match : undefined,
   });
-  return listed.kind === 'refused' ? failed(listed.failure) : answer(rendered(server, request, kind, listed));
-};
+  return listed.kind === 'refused'
+    ? failed(listed.failure)
+    : answer(rendered(server, request, kind, listed));
+}
 
-const rendered = (
+function rendered(
   server: Server,
   request: ApiRequest,
   kind: Kind,
   { head, objects }: Extract<Listed, { readonly kind: 'listed' }>,
-): JsonObject => {
+): JsonObject {
   const form = formOf(request.accept);
   if (form === 'object') return listOf(kind, head, objects);
   if (form === 'metadata') return metadataListOf(head, objects);
   const include = includedFrom(request);
   return tableOf(kind, head, objects, { include, heads: true, now: server.clock.now() });
-};
+}
 
 const listOptions = { group: 'meta.k8s.io', resource: 'ListOptions' };
 
@@ -81,21 +98,30 @@ const listOptions = { group: 'meta.k8s.io', resource: 'ListOptions' };
  * Checks sendInitialEvents. Upstream: ValidateListOptions of
  * apimachinery/pkg/apis/meta/internalversion/validation.
  */
-const initialEventsProblem = ({ query }: ApiRequest): Response | undefined => {
+function initialEventsProblem({ query }: ApiRequest): Response | undefined {
   const [initial, match] = [query.get('sendInitialEvents'), query.get('resourceVersionMatch')];
-  const refuse = (field: string, why: string): Response => failed(invalid(listOptions, '', [notAllowed(field, why)]));
+  const refuse = (field: string, why: string): Response =>
+    failed(invalid(listOptions, '', [notAllowed(field, why)]));
   if (!isYes(query.get('watch'))) {
-    return initial === undefined ? undefined : refuse('sendInitialEvents', 'sendInitialEvents is forbidden for list');
+    return initial === undefined
+      ? undefined
+      : refuse('sendInitialEvents', 'sendInitialEvents is forbidden for list');
   }
   if (match !== undefined && initial === undefined) {
-    return refuse('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+    return refuse(
+      'resourceVersionMatch',
+      'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    );
   }
   return initial !== undefined && match !== 'NotOlderThan'
-    ? refuse('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+    ? refuse(
+        'resourceVersionMatch',
+        'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      )
     : undefined;
-};
+}
 
-const made = (server: Server, request: ApiRequest, kind: Kind, namespace: string): Response => {
+function made(server: Server, request: ApiRequest, kind: Kind, namespace: string): Response {
   const given = draftIn(request, kind, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
@@ -103,23 +129,37 @@ const made = (server: Server, request: ApiRequest, kind: Kind, namespace: string
   const outcome = create(server.registry, kind, given.draft, namespace, options.value);
   if (outcome.kind === 'refused') return failed(outcome.failure, outcome.warnings);
   return answer(single(server, request, kind, outcome.object), 201, outcome.warnings);
-};
+}
 
 /**
  * Deletes a collection; the items of the response are the objects as found, or as they terminate.
  */
-const emptied = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response => {
+function emptied(
+  server: Server,
+  request: ApiRequest,
+  kind: Kind,
+  namespace: string | undefined,
+): Response {
   const selected = selectionOf(request, kind, namespace);
   if (selected.kind === 'refused') return selected.response;
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
   const { store } = server.registry;
-  const objects = store.list(kind.resource, namespace).filter(object => isSelected(object, selected.selection));
+  const objects = store
+    .list(kind.resource, namespace)
+    .filter(object => isSelected(object, selected.selection));
   const begin = String(store.version);
   for (const object of objects) {
-    const deletion = remove(server.registry, kind, object.metadata.namespace ?? '', object.metadata.name, options.value);
+    const deletion = remove(
+      server.registry,
+      kind,
+      object.metadata.namespace ?? '',
+      object.metadata.name,
+      options.value,
+    );
     // An object that is gone meanwhile counts as deleted; any other error ends the request.
-    if (deletion.kind === 'refused' && deletion.failure.code !== 404) return failed(deletion.failure);
+    if (deletion.kind === 'refused' && deletion.failure.code !== 404)
+      return failed(deletion.failure);
   }
   return answer(listOf(kind, { resourceVersion: begin }, objects));
-};
+}

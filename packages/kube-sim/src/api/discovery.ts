@@ -32,13 +32,22 @@ const version: JsonObject = {
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 /** Verbs in the order of apiextensions-apiserver. */
-const customVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const customVerbs = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
 
 /** Returns the verbs of a kind; namespaces lack deletecollection. */
-const verbsOf = ({ resource, shape }: Kind): readonly string[] => {
+function verbsOf({ resource, shape }: Kind): readonly string[] {
   if (shape.kind === 'schema') return customVerbs;
   return resource === 'namespaces' ? verbs.filter(verb => verb !== 'deletecollection') : verbs;
-};
+}
 
 type Sub = {
   readonly name: string;
@@ -50,55 +59,68 @@ type Sub = {
 
 const partVerbs = ['get', 'patch', 'update'];
 
-const subresources = (kind: Kind): readonly Sub[] => [
-  ...(kind.resource === 'pods'
-    ? [
-        { name: 'binding', kind: 'Binding', verbs: ['create'] },
-        { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
-      ]
-    : []),
-  ...(kind.resource === 'namespaces' ? [{ name: 'finalize', kind: 'Namespace', verbs: ['update'] }] : []),
-  ...(kind.scale === undefined ? [] : [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: partVerbs }]),
-  ...(kind.status ? [{ name: 'status', kind: kind.kind, verbs: partVerbs }] : []),
-];
+function subresources(kind: Kind): readonly Sub[] {
+  return [
+    ...(kind.resource === 'pods'
+      ? [
+          { name: 'binding', kind: 'Binding', verbs: ['create'] },
+          { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
+        ]
+      : []),
+    ...(kind.resource === 'namespaces'
+      ? [{ name: 'finalize', kind: 'Namespace', verbs: ['update'] }]
+      : []),
+    ...(kind.scale === undefined
+      ? []
+      : [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: partVerbs }]),
+    ...(kind.status ? [{ name: 'status', kind: kind.kind, verbs: partVerbs }] : []),
+  ];
+}
 
-const resourcesOf = (kind: Kind): readonly JsonObject[] => [
-  {
-    name: kind.plural,
-    singularName: kind.singular,
-    namespaced: kind.namespaced,
-    kind: kind.kind,
-    verbs: verbsOf(kind),
-    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
-    ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-  },
-  ...subresources(kind).map(({ name, ...sub }) => ({
-    name: `${kind.plural}/${name}`,
-    singularName: '',
-    namespaced: kind.namespaced,
-    ...sub,
-  })),
-];
+function resourcesOf(kind: Kind): readonly JsonObject[] {
+  return [
+    {
+      name: kind.plural,
+      singularName: kind.singular,
+      namespaced: kind.namespaced,
+      kind: kind.kind,
+      verbs: verbsOf(kind),
+      ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+      ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
+    },
+    ...subresources(kind).map(({ name, ...sub }) => ({
+      name: `${kind.plural}/${name}`,
+      singularName: '',
+      namespaced: kind.namespaced,
+      ...sub,
+    })),
+  ];
+}
 
-const byPlural = (one: Kind, other: Kind): number => (one.plural < other.plural ? -1 : 1);
-const inGroup = (kinds: KindTable, group: string, version: string): readonly Kind[] =>
-  kinds
+function byPlural(one: Kind, other: Kind): number {
+  return one.plural < other.plural ? -1 : 1;
+}
+function inGroup(kinds: KindTable, group: string, version: string): readonly Kind[] {
+  return kinds
     .all()
     .filter(one => one.group === group && one.version === version)
     .sort(byPlural);
+}
 
-const resourceList = (kinds: readonly Kind[], groupVersion: string): JsonObject => ({
-  kind: 'APIResourceList',
-  ...(groupVersion === 'v1' ? {} : { apiVersion: 'v1' }),
-  groupVersion,
-  resources: kinds.flatMap(resourcesOf),
-});
+function resourceList(kinds: readonly Kind[], groupVersion: string): JsonObject {
+  return {
+    kind: 'APIResourceList',
+    ...(groupVersion === 'v1' ? {} : { apiVersion: 'v1' }),
+    groupVersion,
+    resources: kinds.flatMap(resourcesOf),
+  };
+}
 
 /**
  * Returns the versions of a group, the most stable first: version.CompareKubeAwareVersionStrings.
  */
-const versionsOf = (kinds: KindTable, group: string): readonly string[] =>
-  [
+function versionsOf(kinds: KindTable, group: string): readonly string[] {
+  return [
     ...new Set(
       kinds
         .all()
@@ -106,76 +128,97 @@ const versionsOf = (kinds: KindTable, group: string): readonly string[] =>
         .map(one => one.version),
     ),
   ].sort(byStability);
+}
 
-const byStability = (one: string, other: string): number => {
+function byStability(one: string, other: string): number {
   const rank = (text: string): readonly number[] => {
-    const [, major = '0', level, minor = '0'] = /^v([0-9]+)(?:(alpha|beta)([0-9]+))?$/.exec(text) ?? [];
+    const [, major = '0', level, minor = '0'] =
+      /^v([0-9]+)(?:(alpha|beta)([0-9]+))?$/.exec(text) ?? [];
     return [level === undefined ? 2 : level === 'beta' ? 1 : 0, Number(major), Number(minor)];
   };
   const [a, b] = [rank(one), rank(other)];
   for (const [index, value] of a.entries()) if (value !== b[index]) return (b[index] ?? 0) - value;
   return one < other ? -1 : 1;
-};
+}
 
-const groupsIn = (kinds: KindTable): readonly string[] => [...new Set(kinds.all().map(({ group }) => group))].filter(group => group !== '');
+function groupsIn(kinds: KindTable): readonly string[] {
+  return [...new Set(kinds.all().map(({ group }) => group))].filter(group => group !== '');
+}
 
-const groupOf = (kinds: KindTable, group: string): JsonObject => {
-  const versions = versionsOf(kinds, group).map(version => ({ groupVersion: `${group}/${version}`, version }));
+function groupOf(kinds: KindTable, group: string): JsonObject {
+  const versions = versionsOf(kinds, group).map(version => ({
+    groupVersion: `${group}/${version}`,
+    version,
+  }));
   return { name: group, versions, preferredVersion: versions[0] ?? {} };
-};
+}
 
 /**
  * Returns everything in one response:
  * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
  */
-const aggregated = (kinds: KindTable, groups: readonly string[]): JsonObject => ({
-  kind: 'APIGroupDiscoveryList',
-  apiVersion: 'apidiscovery.k8s.io/v2',
-  metadata: {},
-  items: groups.map(group => ({
-    metadata: group === '' ? {} : { name: group },
-    versions: versionsOf(kinds, group).map(version => ({
-      version,
-      resources: inGroup(kinds, group, version).map(discovered),
-      freshness: 'Current',
+function aggregated(kinds: KindTable, groups: readonly string[]): JsonObject {
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: groups.map(group => ({
+      metadata: group === '' ? {} : { name: group },
+      versions: versionsOf(kinds, group).map(version => ({
+        version,
+        resources: inGroup(kinds, group, version).map(discovered),
+        freshness: 'Current',
+      })),
     })),
-  })),
-});
+  };
+}
 
-const kindName = (group: string, version: string, kind: string): JsonObject => ({ group, version, kind });
+function kindName(group: string, version: string, kind: string): JsonObject {
+  return { group, version, kind };
+}
 
-const discovered = (kind: Kind): JsonObject => ({
-  resource: kind.plural,
-  responseKind: kindName(kind.group, kind.version, kind.kind),
-  scope: kind.namespaced ? 'Namespaced' : 'Cluster',
-  singularResource: kind.singular,
-  verbs: verbsOf(kind),
-  ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
-  ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-  ...(subresources(kind).length === 0
-    ? {}
-    : {
-        subresources: subresources(kind).map(({ name, kind: own, group = kind.group, version = kind.version, verbs }) => ({
-          subresource: name,
-          responseKind: kindName(group, version, own),
-          verbs,
-        })),
-      }),
-});
+function discovered(kind: Kind): JsonObject {
+  return {
+    resource: kind.plural,
+    responseKind: kindName(kind.group, kind.version, kind.kind),
+    scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.singular,
+    verbs: verbsOf(kind),
+    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
+    ...(subresources(kind).length === 0
+      ? {}
+      : {
+          subresources: subresources(kind).map(
+            ({ name, kind: own, group = kind.group, version = kind.version, verbs }) => ({
+              subresource: name,
+              responseKind: kindName(group, version, own),
+              verbs,
+            }),
+          ),
+        }),
+  };
+}
 
-const notFoundText = (): Response => plain(404, '404 page not found\n');
+function notFoundText(): Response {
+  return plain(404, '404 page not found\n');
+}
 
 const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-const inAggregate = (body: JsonObject): Response => ({ kind: 'object', status: 200, headers: { 'content-type': aggregatedType }, body });
+function inAggregate(body: JsonObject): Response {
+  return { kind: 'object', status: 200, headers: { 'content-type': aggregatedType }, body };
+}
 
 /** Handles every non-resource path. */
-export const discovery = (server: Server, request: ApiRequest): Response => {
+export function discovery(server: Server, request: ApiRequest): Response {
   const { kinds } = server.registry;
   const path = request.path.replace(/\/$/, '');
   if (['/healthz', '/livez', '/readyz'].includes(path)) return plain(200, 'ok');
-  if (request.method !== 'GET') return isDiscovered(kinds, path) ? failed(methodNotAllowed()) : notFoundText();
-  const wantsAll = /as=APIGroupDiscoveryList/.test(request.accept) && /v=v2(;|,|$)/.test(request.accept);
+  if (request.method !== 'GET')
+    return isDiscovered(kinds, path) ? failed(methodNotAllowed()) : notFoundText();
+  const wantsAll =
+    /as=APIGroupDiscoveryList/.test(request.accept) && /v=v2(;|,|$)/.test(request.accept);
   if (path === '/version') return answer(version);
   if (path === '/api')
     return wantsAll
@@ -183,21 +226,30 @@ export const discovery = (server: Server, request: ApiRequest): Response => {
       : answer({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] });
   if (path === '/apis') {
     if (wantsAll) return inAggregate(aggregated(kinds, groupsIn(kinds)));
-    return answer({ kind: 'APIGroupList', apiVersion: 'v1', groups: groupsIn(kinds).map(group => groupOf(kinds, group)) });
+    return answer({
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: groupsIn(kinds).map(group => groupOf(kinds, group)),
+    });
   }
   return ofGroup(kinds, path) ?? openApi(kinds, path) ?? notFoundText();
-};
+}
 
 /** Returns whether this is a path of discovery. */
-const isDiscovered = (kinds: KindTable, path: string): boolean =>
-  ['/api', '/apis', '/version'].includes(path) || ofGroup(kinds, path) !== undefined;
+function isDiscovered(kinds: KindTable, path: string): boolean {
+  return ['/api', '/apis', '/version'].includes(path) || ofGroup(kinds, path) !== undefined;
+}
 
-const ofGroup = (kinds: KindTable, path: string): Response | undefined => {
+function ofGroup(kinds: KindTable, path: string): Response | undefined {
   const [, root = '', first = '', second, more] = path.split('/');
   if (more !== undefined) return undefined;
-  if (root === 'api' && first === 'v1' && second === undefined) return answer(resourceList(inGroup(kinds, '', 'v1'), 'v1'));
+  if (root === 'api' && first === 'v1' && second === undefined)
+    return answer(resourceList(inGroup(kinds, '', 'v1'), 'v1'));
   if (root !== 'apis' || !groupsIn(kinds).includes(first)) return undefined;
-  if (second === undefined) return answer({ kind: 'APIGroup', apiVersion: 'v1', ...groupOf(kinds, first) });
+  if (second === undefined)
+    return answer({ kind: 'APIGroup', apiVersion: 'v1', ...groupOf(kinds, first) });
   const found = inGroup(kinds, first, second);
-  return found.length === 0 ? undefined : answer(resourceList(found, apiVersionOf({ group: first, version: second })));
-};
+  return found.length === 0
+    ? undefined
+    : answer(resourceList(found, apiVersionOf({ group: first, version: second })));
+}

@@ -40,7 +40,11 @@ class Feed {
   constructor(resource: Resource) {
     this.#index = split[resource];
     const of = this.#index === undefined ? undefined : indexes[resource]?.[this.#index]?.of;
-    this.#valuesOf = of && (change => [...new Set([...of(change.object), ...(change.type === 'added' ? [] : of(change.before))])]);
+    this.#valuesOf =
+      of &&
+      (change => [
+        ...new Set([...of(change.object), ...(change.type === 'added' ? [] : of(change.before))]),
+      ]);
   }
 
   follow(selection: Selection, listener: StoreListener): () => void {
@@ -60,6 +64,7 @@ class Feed {
   tell(change: StoreChange): void {
     for (const listener of this.#all) listener(change);
     if (this.#under.size === 0) return;
-    for (const value of this.#valuesOf?.(change) ?? []) for (const listener of this.#under.get(value) ?? []) listener(change);
+    for (const value of this.#valuesOf?.(change) ?? [])
+      for (const listener of this.#under.get(value) ?? []) listener(change);
   }
 }

@@ -8,7 +8,7 @@ import type { Server } from './server.ts';
 import { subresource } from './subresources.ts';
 
 /** Handles one request, as kube-apiserver does. Never throws for any input of a client. */
-export const handle = (server: Server, request: ApiRequest): Response => {
+export function handle(server: Server, request: ApiRequest): Response {
   const route = routeOf(request.path, server.registry.kinds);
   switch (route.kind) {
     case 'other':
@@ -18,10 +18,13 @@ export const handle = (server: Server, request: ApiRequest): Response => {
     case 'collection':
       return collection(server, request, route.of, route.namespace) ?? failed(methodNotAllowed());
     case 'object': {
-      const answered = route.subresource === '' ? object(server, request, route) : subresource(server, request, route);
+      const answered =
+        route.subresource === ''
+          ? object(server, request, route)
+          : subresource(server, request, route);
       return answered ?? failed(methodNotAllowed());
     }
     default:
       return route satisfies never;
   }
-};
+}

@@ -2,7 +2,7 @@ import type { ApiRequest } from './message.ts';
 import type { Included } from './render.ts';
 
 /** Returns the part of each object that the rows of a table include. */
-export const includedFrom = ({ query }: ApiRequest): Included => {
+export function includedFrom({ query }: ApiRequest): Included {
   const wanted = query.get('includeObject');
   return wanted === 'None' || wanted === 'Object' ? wanted : 'Metadata';
-};
+}

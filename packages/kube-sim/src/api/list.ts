@@ -19,7 +19,9 @@ export type Listed =
   | { readonly kind: 'listed'; readonly head: ListHead; readonly objects: readonly Stored[] }
   | { readonly kind: 'refused'; readonly failure: Failure };
 
-const refuse = (failure: Failure): Listed => ({ kind: 'refused', failure });
+function refuse(failure: Failure): Listed {
+  return { kind: 'refused', failure };
+}
 
 type Token = { readonly version: number; readonly start: Position };
 
@@ -27,32 +29,41 @@ type Token = { readonly version: number; readonly start: Position };
  * Returns a token as apiserver/pkg/storage writes it: the version of the first page, and the key to
  * continue from.
  */
-const tokenOf = ({ version, start }: Token, namespace: string | undefined): string => {
-  const key = namespace === undefined && start.namespace !== '' ? `${start.namespace}/${start.name}` : start.name;
+function tokenOf({ version, start }: Token, namespace: string | undefined): string {
+  const key =
+    namespace === undefined && start.namespace !== ''
+      ? `${start.namespace}/${start.name}`
+      : start.name;
   const json = JSON.stringify({ v: 'meta.k8s.io/v1', rv: version, start: `/${key}\u0000` });
   return new TextEncoder().encode(json).toBase64({ alphabet: 'base64url', omitPadding: true });
-};
+}
 
-const readToken = (text: string, namespace: string | undefined): Token | undefined => {
+function readToken(text: string, namespace: string | undefined): Token | undefined {
   try {
-    const json: unknown = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(text, { alphabet: 'base64url' })));
-    if (!isObject(json) || typeof json['rv'] !== 'number' || typeof json['start'] !== 'string') return undefined;
+    const json: unknown = JSON.parse(
+      new TextDecoder().decode(Uint8Array.fromBase64(text, { alphabet: 'base64url' })),
+    );
+    if (!isObject(json) || typeof json['rv'] !== 'number' || typeof json['start'] !== 'string')
+      return undefined;
     const parts = json['start'].slice(1, -1).split('/');
     const [first = '', second] = parts;
-    const start = second === undefined ? { namespace: namespace ?? '', name: first } : { namespace: first, name: second };
+    const start =
+      second === undefined
+        ? { namespace: namespace ?? '', name: first }
+        : { namespace: first, name: second };
     return { version: json['rv'], start };
   } catch {
     return undefined;
   }
-};
+}
 
-const isAfter = ({ metadata }: Stored, { namespace, name }: Position): boolean => {
+function isAfter({ metadata }: Stored, { namespace, name }: Position): boolean {
   const [own, other] = [`${metadata.namespace ?? ''}/`, `${namespace}/`];
   return own > other || (own === other && metadata.name > name);
-};
+}
 
 /** Returns the index at which a sorted list continues. */
-const firstAfter = (objects: readonly Stored[], start: Position): number => {
+function firstAfter(objects: readonly Stored[], start: Position): number {
   let [low, high] = [0, objects.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -61,80 +72,117 @@ const firstAfter = (objects: readonly Stored[], start: Position): number => {
     else high = middle;
   }
   return low;
-};
+}
 
 const tooLate =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-const tooLarge = (version: number, current: number): Failure => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  message: `Timeout: Too large resource version: ${version}, current: ${current}`,
-  reason: 'Timeout',
-  details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
-  code: 504,
-});
+function tooLarge(version: number, current: number): Failure {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: `Timeout: Too large resource version: ${version}, current: ${current}`,
+    reason: 'Timeout',
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+    code: 504,
+  };
+}
 
-const forbiddenMatch = (why: string): Failure =>
-  invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [notAllowed('resourceVersionMatch', why)]);
+function forbiddenMatch(why: string): Failure {
+  return invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [
+    notAllowed('resourceVersionMatch', why),
+  ]);
+}
 
 /**
  * Returns the error in the options. Upstream: ValidateListOptions of
  * apimachinery/pkg/apis/meta/internalversion/validation.
  */
-const problemOf = ({ version, match, continueToken }: ListOptions): Failure | undefined => {
+function problemOf({ version, match, continueToken }: ListOptions): Failure | undefined {
   if (match === undefined) return undefined;
-  if (version === undefined) return forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided');
-  if (continueToken !== undefined) return forbiddenMatch('resourceVersionMatch is forbidden when continue is provided');
+  if (version === undefined)
+    return forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided');
+  if (continueToken !== undefined)
+    return forbiddenMatch('resourceVersionMatch is forbidden when continue is provided');
   if (match === 'Exact' && version === 0) {
     return forbiddenMatch('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
   }
   return undefined;
-};
+}
 
 /**
  * Returns the objects of a collection at a version, in order. Those of one node come from the
  * index.
  */
-const candidates = (store: Store, kind: Kind, selection: Selection, at: number | undefined): readonly Stored[] | undefined => {
-  if (at !== undefined && at !== store.version) return store.listAt(kind.resource, at, selection.namespace);
+function candidates(
+  store: Store,
+  kind: Kind,
+  selection: Selection,
+  at: number | undefined,
+): readonly Stored[] | undefined {
+  if (at !== undefined && at !== store.version)
+    return store.listAt(kind.resource, at, selection.namespace);
   const node = kind.resource === 'pods' ? indexedValue(selection, 'spec.nodeName') : undefined;
   if (node === undefined || node === '') return store.list(kind.resource, selection.namespace);
   return store.indexed('pods', 'spec.nodeName', node).toSorted(byKey);
-};
+}
 
-const byKey = (one: Stored, { metadata }: Stored): number =>
-  isAfter(one, { namespace: metadata.namespace ?? '', name: metadata.name }) ? 1 : -1;
+function byKey(one: Stored, { metadata }: Stored): number {
+  return isAfter(one, { namespace: metadata.namespace ?? '', name: metadata.name }) ? 1 : -1;
+}
 
 /** Returns a page of a collection. All pages of one list are of one version. */
-export const list = (store: Store, kind: Kind, options: ListOptions): Listed => {
+export function list(store: Store, kind: Kind, options: ListOptions): Listed {
   const problem = problemOf(options);
   if (problem !== undefined) return refuse(problem);
   const { selection, limit, continueToken, version } = options;
-  const token = continueToken === undefined ? undefined : readToken(continueToken, selection.namespace);
+  const token =
+    continueToken === undefined ? undefined : readToken(continueToken, selection.namespace);
   if (continueToken !== undefined && token === undefined) {
-    return refuse(badRequest('invalid continue token: continue key is not valid: illegal base64 data at input byte 0'));
+    return refuse(
+      badRequest(
+        'invalid continue token: continue key is not valid: illegal base64 data at input byte 0',
+      ),
+    );
   }
   const asked = token?.version ?? version;
   if (asked !== undefined && asked > store.version) return refuse(tooLarge(asked, store.version));
   // A token without a version continues with the present objects: an inconsistent list, which the
   // client has accepted.
   const at =
-    token !== undefined ? (token.version < 0 ? store.version : token.version) : options.match === 'Exact' ? version : store.version;
+    token !== undefined
+      ? token.version < 0
+        ? store.version
+        : token.version
+      : options.match === 'Exact'
+        ? version
+        : store.version;
   const all = candidates(store, kind, selection, at);
   if (all === undefined) {
-    if (token === undefined) return refuse(expired(`The resourceVersion for the provided list is too old.`));
+    if (token === undefined)
+      return refuse(expired(`The resourceVersion for the provided list is too old.`));
     const fresh = tokenOf({ version: -1, start: token.start }, selection.namespace);
-    return refuse({ ...expired(tooLate), metadata: { continue: fresh } as unknown as Record<string, never> });
+    return refuse({
+      ...expired(tooLate),
+      metadata: { continue: fresh } as unknown as Record<string, never>,
+    });
   }
   return page(all, token?.start, at ?? store.version, { selection, limit });
-};
+}
 
 type Wanted = { readonly selection: Selection; readonly limit: number };
 
-const page = (all: readonly Stored[], start: Position | undefined, version: number, { selection, limit }: Wanted): Listed => {
+function page(
+  all: readonly Stored[],
+  start: Position | undefined,
+  version: number,
+  { selection, limit }: Wanted,
+): Listed {
   const found: Stored[] = [];
   let index = start === undefined ? 0 : firstAfter(all, start);
   const most = limit === 0 ? Number.POSITIVE_INFINITY : limit;
@@ -146,12 +194,20 @@ const page = (all: readonly Stored[], start: Position | undefined, version: numb
   const head: { resourceVersion: string } & JsonObject = { resourceVersion: String(version) };
   // When the limit falls on the last matching object, only a further search would show whether more
   // follow; the API server does not search.
-  if (limit === 0 || index >= all.length || last === undefined) return { kind: 'listed', head, objects: found };
-  const token = tokenOf({ version, start: { namespace: last.namespace ?? '', name: last.name } }, selection.namespace);
+  if (limit === 0 || index >= all.length || last === undefined)
+    return { kind: 'listed', head, objects: found };
+  const token = tokenOf(
+    { version, start: { namespace: last.namespace ?? '', name: last.name } },
+    selection.namespace,
+  );
   const selects = selection.labels !== undefined || selection.fields.length > 0;
   return {
     kind: 'listed',
-    head: { ...head, continue: token, ...(selects ? {} : { remainingItemCount: all.length - index }) },
+    head: {
+      ...head,
+      continue: token,
+      ...(selects ? {} : { remainingItemCount: all.length - index }),
+    },
     objects: found,
   };
-};
+}

@@ -34,12 +34,25 @@ export type Body =
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
 export type Response =
-  | { readonly kind: 'object'; readonly status: number; readonly headers: ResponseHeaders; readonly body: JsonObject | Failure | Success }
-  | { readonly kind: 'text'; readonly status: number; readonly headers: ResponseHeaders; readonly body: string }
+  | {
+      readonly kind: 'object';
+      readonly status: number;
+      readonly headers: ResponseHeaders;
+      readonly body: JsonObject | Failure | Success;
+    }
+  | {
+      readonly kind: 'text';
+      readonly status: number;
+      readonly headers: ResponseHeaders;
+      readonly body: string;
+    }
   /** A watch of a collection. `open` starts the delivery; it may deliver at once. */
   | { readonly kind: 'watch'; readonly open: (hears: WatchEar) => Watching };
 
-export type WatchEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'; readonly object: JsonObject | Failure };
+export type WatchEvent = {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  readonly object: JsonObject | Failure;
+};
 
 interface WatchEar {
   event(event: WatchEvent): void;
@@ -49,37 +62,53 @@ interface WatchEar {
 
 type Watching = { close(): void };
 
-export const answer = (body: JsonObject | Success, status = 200, warnings: readonly string[] = []): Response => ({
-  kind: 'object',
-  status,
-  headers: warningHeaders(warnings),
-  body,
-});
+export function answer(
+  body: JsonObject | Success,
+  status = 200,
+  warnings: readonly string[] = [],
+): Response {
+  return {
+    kind: 'object',
+    status,
+    headers: warningHeaders(warnings),
+    body,
+  };
+}
 
 /** Returns the response with more warnings. */
-export const withWarnings = (response: Response, warnings: readonly string[]): Response => {
+export function withWarnings(response: Response, warnings: readonly string[]): Response {
   if (response.kind === 'watch' || warnings.length === 0) return response;
-  const all = [response.headers['warning'], warningHeaders(warnings)['warning']].filter(text => text !== undefined);
+  const all = [response.headers['warning'], warningHeaders(warnings)['warning']].filter(
+    text => text !== undefined,
+  );
   return { ...response, headers: { ...response.headers, warning: all.join(', ') } };
-};
+}
 
-export const failed = (failure: Failure, warnings: readonly string[] = []): Response => {
+export function failed(failure: Failure, warnings: readonly string[] = []): Response {
   const retry = failure.details?.retryAfterSeconds;
   return {
     kind: 'object',
     status: failure.code,
-    headers: { ...warningHeaders(warnings), ...(retry === undefined ? {} : { 'retry-after': String(retry) }) },
+    headers: {
+      ...warningHeaders(warnings),
+      ...(retry === undefined ? {} : { 'retry-after': String(retry) }),
+    },
     body: failure,
   };
-};
+}
 
-export const plain = (status: number, body: string): Response => ({
-  kind: 'text',
-  status,
-  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
-  body,
-});
+export function plain(status: number, body: string): Response {
+  return {
+    kind: 'text',
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+    body,
+  };
+}
 
 /** Returns RFC 7234 warnings, as apiserver/pkg/warning sends them. */
-const warningHeaders = (warnings: readonly string[]): ResponseHeaders =>
-  warnings.length === 0 ? {} : { warning: warnings.map(text => `299 - ${JSON.stringify(text)}`).join(', ') };
+function warningHeaders(warnings: readonly string[]): ResponseHeaders {
+  return warnings.length === 0
+    ? {}
+    : { warning: warnings.map(text => `299 - ${JSON.stringify(text)}`).join(', ') };
+}

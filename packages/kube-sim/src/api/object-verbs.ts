@@ -12,7 +12,7 @@ import type { Server } from './server.ts';
 import { single } from './single.ts';
 
 /** Handles get, update, patch and delete of one object; returns undefined for other methods. */
-export const object = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
+export function object(server: Server, request: ApiRequest, target: Target): Response | undefined {
   switch (request.method) {
     case 'GET':
       return got(server, request, target);
@@ -25,39 +25,58 @@ export const object = (server: Server, request: ApiRequest, target: Target): Res
     default:
       return undefined;
   }
-};
+}
 
-export const got = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
+export function got(
+  server: Server,
+  request: ApiRequest,
+  { of, namespace, name }: Target,
+): Response {
   const found = server.registry.store.get(of.resource, namespace, name);
-  return found === undefined ? failed(notFound(named(of), name)) : answer(single(server, request, of, found));
-};
+  return found === undefined
+    ? failed(notFound(named(of), name))
+    : answer(single(server, request, of, found));
+}
 
-export const put = (server: Server, request: ApiRequest, { of, namespace, name, subresource }: Target): Response => {
+export function put(
+  server: Server,
+  request: ApiRequest,
+  { of, namespace, name, subresource }: Target,
+): Response {
   const given = draftIn(request, of, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
   const part = subresource === 'status' ? ({ subresource: 'status' } as const) : {};
-  const outcome = replace(server.registry, of, namespace, name, given.draft, { ...options.value, ...part });
+  const outcome = replace(server.registry, of, namespace, name, given.draft, {
+    ...options.value,
+    ...part,
+  });
   return outcome.kind === 'refused'
     ? failed(outcome.failure, outcome.warnings)
     : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
-};
+}
 
 /** Deletes an object. Some kinds return it; for the others a Status reports the deletion. */
-const deleted = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
+function deleted(server: Server, request: ApiRequest, { of, namespace, name }: Target): Response {
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
   const deletion = remove(server.registry, of, namespace, name, options.value);
   if (deletion.kind === 'refused') return failed(deletion.failure);
   const status = !deletion.gone && options.value.orphanDependents === false ? 202 : 200;
-  if (!deletion.gone || of.answersDeletionWithObject) return answer(shown(of, deletion.object), status);
+  if (!deletion.gone || of.answersDeletionWithObject)
+    return answer(shown(of, deletion.object), status);
   return answer(success(detailsOf(of, deletion.object.metadata)));
-};
+}
 
-const detailsOf = (kind: Kind, { name, uid }: { readonly name: string; readonly uid: string }): Parameters<typeof success>[0] => ({
-  name,
-  ...(kind.group === '' ? {} : { group: kind.group }),
-  kind: kind.plural,
-  uid,
-});
+function detailsOf(
+  kind: Kind,
+  { name, uid }: { readonly name: string; readonly uid: string },
+): Parameters<typeof success>[0] {
+  return {
+    name,
+    ...(kind.group === '' ? {} : { group: kind.group }),
+    kind: kind.plural,
+    uid,
+  };
+}

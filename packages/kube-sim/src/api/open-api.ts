@@ -9,10 +9,13 @@ import { answer, type Response } from './message.ts';
  * that their patches accept `fieldValidation`. Schemas of fields are missing, so `kubectl explain`
  * does not work.
  */
-export const openApi = (kinds: KindTable, path: string): Response | undefined => {
+export function openApi(kinds: KindTable, path: string): Response | undefined {
   const groups = new Map(kinds.all().map(kind => [rootOf(kind), apiVersionOf(kind)]));
   if (path === '/openapi/v3') {
-    const paths = [...groups.keys()].map(root => [root, { serverRelativeURL: `/openapi/v3/${root}?hash=0` }]);
+    const paths = [...groups.keys()].map(root => [
+      root,
+      { serverRelativeURL: `/openapi/v3/${root}?hash=0` },
+    ]);
     return answer({ paths: Object.fromEntries(paths) as JsonObject });
   }
   const root = path.replace('/openapi/v3/', '');
@@ -21,24 +24,41 @@ export const openApi = (kinds: KindTable, path: string): Response | undefined =>
   return answer({
     openapi: '3.0.0',
     info: { title: 'Drydock', version: kubernetesVersion },
-    paths: Object.fromEntries(served.map(kind => [`/${pathOf(kind)}`, { patch: patchOf(kind) }])) as JsonObject,
+    paths: Object.fromEntries(
+      served.map(kind => [`/${pathOf(kind)}`, { patch: patchOf(kind) }]),
+    ) as JsonObject,
     components: {
       schemas: Object.fromEntries(
-        served.map(kind => [nameOf(kind), { type: 'object', 'x-kubernetes-group-version-kind': [kindOf(kind)] }]),
+        served.map(kind => [
+          nameOf(kind),
+          { type: 'object', 'x-kubernetes-group-version-kind': [kindOf(kind)] },
+        ]),
       ) as JsonObject,
     },
   });
-};
+}
 
-const rootOf = ({ group, version }: Kind): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`);
-const pathOf = (kind: Kind): string => `${rootOf(kind)}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}/{name}`;
-const kindOf = ({ group, version, kind }: Kind): JsonObject => ({ group, version, kind });
-const nameOf = ({ group, version, kind }: Kind): string => `${group === '' ? 'core' : group}.${version}.${kind}`;
+function rootOf({ group, version }: Kind): string {
+  return group === '' ? `api/${version}` : `apis/${group}/${version}`;
+}
+function pathOf(kind: Kind): string {
+  return `${rootOf(kind)}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}/{name}`;
+}
+function kindOf({ group, version, kind }: Kind): JsonObject {
+  return { group, version, kind };
+}
+function nameOf({ group, version, kind }: Kind): string {
+  return `${group === '' ? 'core' : group}.${version}.${kind}`;
+}
 
-const parameter = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string', uniqueItems: true } });
+function parameter(name: string): JsonObject {
+  return { name, in: 'query', schema: { type: 'string', uniqueItems: true } };
+}
 
-const patchOf = (kind: Kind): JsonObject => ({
-  parameters: ['dryRun', 'fieldManager', 'fieldValidation', 'force'].map(parameter),
-  'x-kubernetes-action': 'patch',
-  'x-kubernetes-group-version-kind': kindOf(kind),
-});
+function patchOf(kind: Kind): JsonObject {
+  return {
+    parameters: ['dryRun', 'fieldManager', 'fieldValidation', 'force'].map(parameter),
+    'x-kubernetes-action': 'patch',
+    'x-kubernetes-group-version-kind': kindOf(kind),
+  };
+}

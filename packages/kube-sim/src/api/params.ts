@@ -5,46 +5,59 @@ import type { ApiRequest } from './message.ts';
 
 /** Parsers of query parameters and DeleteOptions. */
 
-export type Params<T> = { readonly kind: 'read'; readonly value: T } | { readonly kind: 'refused'; readonly failure: Failure };
+export type Params<T> =
+  | { readonly kind: 'read'; readonly value: T }
+  | { readonly kind: 'refused'; readonly failure: Failure };
 
-const read = <T>(value: T): Params<T> => ({ kind: 'read', value });
-const refuse = <T>(message: string): Params<T> => ({ kind: 'refused', failure: badRequest(message) });
+function read<T>(value: T): Params<T> {
+  return { kind: 'read', value };
+}
+function refuse<T>(message: string): Params<T> {
+  return { kind: 'refused', failure: badRequest(message) };
+}
 
-export const isYes = (value: string | undefined): boolean => value !== undefined && value !== 'false' && value !== '0';
+export function isYes(value: string | undefined): boolean {
+  return value !== undefined && value !== 'false' && value !== '0';
+}
 
 /** Parses a whole number; returns the parser's error in Go's words otherwise. */
-export const number = (text: string | undefined): Params<number | undefined> => {
+export function number(text: string | undefined): Params<number | undefined> {
   if (text === undefined || text === '') return read(undefined);
-  return /^-?[0-9]+$/.test(text) ? read(Number(text)) : refuse(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-};
+  return /^-?[0-9]+$/.test(text)
+    ? read(Number(text))
+    : refuse(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+}
 
-export const version = (text: string | undefined): Params<number | undefined> => {
+export function version(text: string | undefined): Params<number | undefined> {
   if (text === undefined || text === '') return read(undefined);
   if (/^[0-9]+$/.test(text)) return read(Number(text));
   const quoted = JSON.stringify(text);
   return refuse(
     `invalid resource version: resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`,
   );
-};
+}
 
 /** Returns whether nothing may be written. */
-export const isDryRun = ({ query }: ApiRequest): boolean => query.get('dryRun') === 'All';
+export function isDryRun({ query }: ApiRequest): boolean {
+  return query.get('dryRun') === 'All';
+}
 
 /**
  * Returns whether a deletion is a dry run: its options, or those in an Eviction, may request that
  * too.
  */
-export const isDryDeletion = (request: ApiRequest): boolean => {
+export function isDryDeletion(request: ApiRequest): boolean {
   const { body, path } = request;
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
-  const options = path.endsWith('/eviction') && isObject(given['deleteOptions']) ? given['deleteOptions'] : given;
+  const options =
+    path.endsWith('/eviction') && isObject(given['deleteOptions']) ? given['deleteOptions'] : given;
   const said = options['dryRun'];
   return isDryRun(request) || (Array.isArray(said) && said.includes('All'));
-};
+}
 
 const validations = ['Ignore', 'Warn', 'Strict'] as const;
 
-export const writeOptions = (request: ApiRequest): Params<WriteOptions> => {
+export function writeOptions(request: ApiRequest): Params<WriteOptions> {
   const { query } = request;
   const wanted = query.get('fieldValidation');
   const fieldValidation = validations.find(one => one === wanted);
@@ -53,18 +66,22 @@ export const writeOptions = (request: ApiRequest): Params<WriteOptions> => {
     manager: managerOf(request),
     ...(fieldValidation === undefined ? {} : { fieldValidation }),
   });
-};
+}
 
 const policies = ['Orphan', 'Background', 'Foreground'] as const;
 
 /** Returns the options from the body, or from the query where there is none. */
-export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
+export function deleteOptions(request: ApiRequest): Params<DeleteOptions> {
   const { query, body } = request;
   if (body.kind === 'undecoded') return refuse(body.why);
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
-  const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
+  const seconds =
+    given['gracePeriodSeconds'] ??
+    (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
   const policy = given['propagationPolicy'] ?? query.get('propagationPolicy');
-  const orphans = given['orphanDependents'] ?? (query.has('orphanDependents') ? isYes(query.get('orphanDependents')) : undefined);
+  const orphans =
+    given['orphanDependents'] ??
+    (query.has('orphanDependents') ? isYes(query.get('orphanDependents')) : undefined);
   const propagationPolicy = policies.find(one => one === policy);
   const { uid, resourceVersion } = isObject(given['preconditions']) ? given['preconditions'] : {};
   return read({
@@ -77,10 +94,12 @@ export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
       ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
     },
   });
-};
+}
 
 /**
  * Returns the field manager: from the query, or the program's name. Upstream: managerOrUserAgent of
  * apiserver/pkg/endpoints/handlers.
  */
-export const managerOf = ({ query, userAgent }: ApiRequest): string => query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');
+export function managerOf({ query, userAgent }: ApiRequest): string {
+  return query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');
+}

@@ -9,16 +9,17 @@ import { routeOf } from './route.ts';
 export const protobufType = 'application/vnd.kubernetes.protobuf';
 
 /** Returns the envelope; without a kind of its own, it has the path's. */
-const named = ({ apiVersion, kind, raw }: Envelope, path: string, kinds: KindTable): Envelope => {
+function named({ apiVersion, kind, raw }: Envelope, path: string, kinds: KindTable): Envelope {
   if (apiVersion !== '' && kind !== '') return { apiVersion, kind, raw };
   const route = routeOf(path, kinds);
   if (route.kind !== 'collection' && route.kind !== 'object') return { apiVersion, kind, raw };
   return { apiVersion: apiVersion || apiVersionOf(route.of), kind: kind || route.of.kind, raw };
-};
+}
 
-const read = (bytes: Uint8Array, path: string, kinds: KindTable): Body => {
+function read(bytes: Uint8Array, path: string, kinds: KindTable): Body {
   const opened = openEnvelope(bytes);
-  if (opened.kind === 'broken') return { kind: 'undecoded', why: opened.why, shown: summarized(bytes) };
+  if (opened.kind === 'broken')
+    return { kind: 'undecoded', why: opened.why, shown: summarized(bytes) };
   const { apiVersion, kind, raw } = named(opened.envelope, path, kinds);
   const type = typeOfKind(apiVersion, kind);
   // The handler reports an unknown kind, or one that exists as JSON only.
@@ -27,10 +28,10 @@ const read = (bytes: Uint8Array, path: string, kinds: KindTable): Body => {
   return message.kind === 'read'
     ? { kind: 'json', value: { ...message.object, apiVersion, kind } }
     : { kind: 'undecoded', why: message.why, shown: '', of: { apiVersion, kind } };
-};
+}
 
 /** Returns the request with an object instead of its protobuf. */
-export const withObject = (request: ApiRequest, kinds: KindTable): ApiRequest => {
+export function withObject(request: ApiRequest, kinds: KindTable): ApiRequest {
   const { body, path } = request;
   return body.kind === 'protobuf' ? { ...request, body: read(body.bytes, path, kinds) } : request;
-};
+}

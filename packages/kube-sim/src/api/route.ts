@@ -20,31 +20,39 @@ export type Route =
 /** One object, or a subresource of it. */
 export type Target = Extract<Route, { readonly kind: 'object' }>;
 
-const split = (path: string): readonly string[] =>
-  path
+function split(path: string): readonly string[] {
+  return path
     .split('/')
     .filter(part => part !== '')
     .map(decodeURIComponent);
+}
 
 type Parts = { readonly group: string; readonly version: string; readonly rest: readonly string[] };
 
-const partsOf = (parts: readonly string[]): Parts | undefined => {
+function partsOf(parts: readonly string[]): Parts | undefined {
   const [root, first, second, ...rest] = parts;
-  if (root === 'api' && first !== undefined && second !== undefined) return { group: '', version: first, rest: [second, ...rest] };
+  if (root === 'api' && first !== undefined && second !== undefined)
+    return { group: '', version: first, rest: [second, ...rest] };
   const [resource, ...more] = rest;
-  if (root !== 'apis' || first === undefined || second === undefined || resource === undefined) return undefined;
+  if (root !== 'apis' || first === undefined || second === undefined || resource === undefined)
+    return undefined;
   return { group: first, version: second, rest: [resource, ...more] };
-};
+}
 
 /** Finds the target of a path. Upstream: RequestInfoFactory of apiserver/pkg/endpoints/request. */
-export const routeOf = (path: string, kinds: KindTable): Route => {
+export function routeOf(path: string, kinds: KindTable): Route {
   const parts = partsOf(split(path));
   if (parts === undefined || !kinds.servesGroup(parts.group)) return { kind: 'other', path };
   const { group, version, rest } = parts;
   const [first = '', second, third, fourth, fifth] = rest;
   // `namespaces/NAME/THING`: a namespace has its own subresources, everything else is a resource in
   // it.
-  if (first === 'namespaces' && second !== undefined && third !== undefined && !namespaceParts.has(third)) {
+  if (
+    first === 'namespaces' &&
+    second !== undefined &&
+    third !== undefined &&
+    !namespaceParts.has(third)
+  ) {
     const of = kinds.at(group, version, third);
     if (of === undefined || !of.namespaced) return { kind: 'nothing' };
     if (fourth === undefined) return { kind: 'collection', of, namespace: second };
@@ -53,7 +61,9 @@ export const routeOf = (path: string, kinds: KindTable): Route => {
   const of = kinds.at(group, version, first);
   if (of === undefined) return { kind: 'nothing' };
   if (second === undefined) return { kind: 'collection', of, namespace: undefined };
-  return of.namespaced ? { kind: 'nothing' } : { kind: 'object', of, namespace: '', name: second, subresource: third ?? '' };
-};
+  return of.namespaced
+    ? { kind: 'nothing' }
+    : { kind: 'object', of, namespace: '', name: second, subresource: third ?? '' };
+}
 
 const namespaceParts = new Set(['status', 'finalize']);

@@ -14,31 +14,43 @@ export type Selection = {
 
 type FieldRequirement = { readonly field: string; readonly equal: boolean; readonly value: string };
 
-type Parsed<T> = { readonly kind: 'parsed'; readonly value: T } | { readonly kind: 'refused'; readonly failure: Failure };
+type Parsed<T> =
+  | { readonly kind: 'parsed'; readonly value: T }
+  | { readonly kind: 'refused'; readonly failure: Failure };
 
-const parsed = <T>(value: T): Parsed<T> => ({ kind: 'parsed', value });
+function parsed<T>(value: T): Parsed<T> {
+  return { kind: 'parsed', value };
+}
 
-export const parseLabels = (text: string | undefined): Parsed<LabelSelector | undefined> => {
+export function parseLabels(text: string | undefined): Parsed<LabelSelector | undefined> {
   if (text === undefined || text === '') return parsed(undefined);
   const selector = parseSelector(text);
   if (selector !== undefined) return parsed(selector);
   return { kind: 'refused', failure: badRequest(`unable to parse requirement: ${text}`) };
-};
+}
 
 const requirement = /^([^=!,]+)(==|=|!=)([^=]*)$/;
 
 /** Parses field selectors, which support only equality: k8s.io/apimachinery/pkg/fields. */
-export const parseFields = (text: string | undefined, kind: Kind): Parsed<readonly FieldRequirement[]> => {
+export function parseFields(
+  text: string | undefined,
+  kind: Kind,
+): Parsed<readonly FieldRequirement[]> {
   const terms = text === undefined || text === '' ? [] : text.split(',');
   const found: FieldRequirement[] = [];
   for (const term of terms) {
     const [, field, operator, value = ''] = requirement.exec(term) ?? [];
-    if (field === undefined) return { kind: 'refused', failure: badRequest(`invalid selector: '${text}'; can't understand '${term}'`) };
-    if (!isSelectable(kind, field)) return { kind: 'refused', failure: badRequest(unsupported(kind, field)) };
+    if (field === undefined)
+      return {
+        kind: 'refused',
+        failure: badRequest(`invalid selector: '${text}'; can't understand '${term}'`),
+      };
+    if (!isSelectable(kind, field))
+      return { kind: 'refused', failure: badRequest(unsupported(kind, field)) };
     found.push({ field, equal: operator !== '!=', value });
   }
   return parsed(found);
-};
+}
 
 /** Fields with another name in old clients. */
 const legacy: Readonly<Record<string, readonly string[]>> = {
@@ -48,21 +60,32 @@ const legacy: Readonly<Record<string, readonly string[]>> = {
   persistentvolumeclaims: ['name'],
 };
 
-const isSelectable = (kind: Kind, field: string): boolean =>
-  field === 'metadata.name' ||
-  // Nodes and other cluster-scoped built-in kinds accept it as well, unless their own conversion
-  // rejects it.
-  (field === 'metadata.namespace' && (kind.namespaced || kind.selectable.length === 0)) ||
-  kind.selectable.includes(field) ||
-  (legacy[kind.resource] ?? []).includes(field);
+function isSelectable(kind: Kind, field: string): boolean {
+  return (
+    field === 'metadata.name' ||
+    // Nodes and other cluster-scoped built-in kinds accept it as well, unless their own conversion
+    // rejects it.
+    (field === 'metadata.namespace' && (kind.namespaced || kind.selectable.length === 0)) ||
+    kind.selectable.includes(field) ||
+    (legacy[kind.resource] ?? []).includes(field)
+  );
+}
 
-const ownConversion = new Set(['pods', 'nodes', 'namespaces', 'events', 'secrets', 'jobs.batch', 'replicasets.apps']);
+const ownConversion = new Set([
+  'pods',
+  'nodes',
+  'namespaces',
+  'events',
+  'secrets',
+  'jobs.batch',
+  'replicasets.apps',
+]);
 
-const unsupported = (kind: Kind, field: string): string => {
+function unsupported(kind: Kind, field: string): string {
   if (kind.shape.kind === 'schema') return `field label not supported: ${field}`;
   if (ownConversion.has(kind.resource)) return `field label not supported: ${field}`;
   return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
-};
+}
 
 const zeros: Readonly<Record<string, string>> = {
   'spec.unschedulable': 'false',
@@ -79,17 +102,21 @@ const special: Readonly<Record<string, (object: Stored) => Json | undefined>> = 
 };
 
 /** Returns the value of a field as selectors compare it. */
-const fieldValue = (object: Stored, field: string): string => {
+function fieldValue(object: Stored, field: string): string {
   const value = special[field]?.(object) ?? at(object, ...field.split('.'));
   if (value === undefined || value === null) return zeros[field] ?? '';
   return typeof value === 'string' ? value : JSON.stringify(value);
-};
+}
 
-export const isSelected = (object: Stored, { namespace, labels, fields }: Selection): boolean =>
-  (namespace === undefined || (object.metadata.namespace ?? '') === namespace) &&
-  (labels === undefined || matches(labels, object.metadata.labels ?? {})) &&
-  fields.every(({ field, equal, value }) => (fieldValue(object, field) === value) === equal);
+export function isSelected(object: Stored, { namespace, labels, fields }: Selection): boolean {
+  return (
+    (namespace === undefined || (object.metadata.namespace ?? '') === namespace) &&
+    (labels === undefined || matches(labels, object.metadata.labels ?? {})) &&
+    fields.every(({ field, equal, value }) => (fieldValue(object, field) === value) === equal)
+  );
+}
 
 /** Returns the required value of an indexed field, where the selection has one. */
-export const indexedValue = ({ fields }: Selection, index: string): string | undefined =>
-  fields.find(({ field, equal }) => field === index && equal)?.value;
+export function indexedValue({ fields }: Selection, index: string): string | undefined {
+  return fields.find(({ field, equal }) => field === index && equal)?.value;
+}

@@ -7,10 +7,19 @@ import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
 import type { Server } from './server.ts';
 
 /** Returns one object in the form that the client requests. */
-export const single = (server: Server, request: ApiRequest, kind: Kind, object: Stored): JsonObject => {
+export function single(
+  server: Server,
+  request: ApiRequest,
+  kind: Kind,
+  object: Stored,
+): JsonObject {
   const form = formOf(request.accept);
   if (form === 'object') return shown(kind, object);
   if (form === 'metadata') return onlyMetadata(object);
   const head = { resourceVersion: object.metadata.resourceVersion };
-  return tableOf(kind, head, [object], { include: includedFrom(request), heads: true, now: server.clock.now() });
-};
+  return tableOf(kind, head, [object], {
+    include: includedFrom(request),
+    heads: true,
+    now: server.clock.now(),
+  });
+}

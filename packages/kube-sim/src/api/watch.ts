@@ -23,7 +23,11 @@ export type WatchOptions = {
   readonly lastsMs: number;
 };
 
-export type WatchContext = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
+export type WatchContext = {
+  readonly store: Store;
+  readonly feeds: Feeds;
+  readonly clock: Pick<Clock, 'after'>;
+};
 
 export interface WatchListener {
   told(told: WatchUpdate): void;
@@ -36,33 +40,43 @@ const bookmarkEveryMs = 60_000;
  * Returns the event for a watch with a selector: cacheWatcher.convertToWatchEvent of
  * apiserver/pkg/storage/cacher.
  */
-const toldOf = (change: StoreChange, selection: Selection): WatchUpdate | undefined => {
+function toldOf(change: StoreChange, selection: Selection): WatchUpdate | undefined {
   const was = change.type !== 'added' && isSelected(change.before, selection);
   const is = change.type !== 'removed' && isSelected(change.object, selection);
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: change.object };
   if (!was) return undefined;
   // An object that leaves the selection is sent in its former state, with the version of the
   // change.
-  const last = change.type === 'removed' ? change.object : withVersion(change.before, change.version);
+  const last =
+    change.type === 'removed' ? change.object : withVersion(change.before, change.version);
   return { type: 'DELETED', object: last };
-};
+}
 
-const withVersion = (object: Stored, version: number): Stored => ({
-  ...object,
-  metadata: { ...object.metadata, resourceVersion: String(version) },
-});
+function withVersion(object: Stored, version: number): Stored {
+  return {
+    ...object,
+    metadata: { ...object.metadata, resourceVersion: String(version) },
+  };
+}
 
 /**
  * Watches a collection: initial objects or missed changes, then every change, in order and at once.
  * Ends when it is closed or its time is over. Upstream: api-concepts, "Efficient detection of
  * changes".
  */
-export const openWatch = (around: WatchContext, options: WatchOptions, hears: WatchListener): { close(): void } => {
+export function openWatch(
+  around: WatchContext,
+  options: WatchOptions,
+  hears: WatchListener,
+): { close(): void } {
   const { store, clock, feeds } = around;
   const { resource, selection, after } = options;
   const missed = after === undefined ? [] : store.changesAfter(resource, after);
   if (missed === undefined) {
-    hears.told({ type: 'ERROR', failure: expired(`too old resource version: ${String(after)} (${store.version})`) });
+    hears.told({
+      type: 'ERROR',
+      failure: expired(`too old resource version: ${String(after)} (${store.version})`),
+    });
     hears.ended();
     return { close: () => {} };
   }
@@ -70,30 +84,34 @@ export const openWatch = (around: WatchContext, options: WatchOptions, hears: Wa
   const close = (): void => {
     for (const end of ends.splice(0)) end();
   };
-  if (after === undefined) for (const object of store.list(resource, selection.namespace)) tellPresent(object, selection, hears);
+  if (after === undefined)
+    for (const object of store.list(resource, selection.namespace))
+      tellPresent(object, selection, hears);
   const tell = (change: StoreChange): void => {
     const told = toldOf(change, selection);
     if (told !== undefined) hears.told(told);
   };
   for (const change of missed) tell(change);
-  if (options.marksInitialEnd) hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: true });
+  if (options.marksInitialEnd)
+    hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: true });
   ends.push(feeds.follow(resource, selection, tell));
   if (options.bookmarks) ends.push(bookmarks(around, hears));
   ends.push(
     clock.after(options.lastsMs, () => {
-      if (options.bookmarks) hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: false });
+      if (options.bookmarks)
+        hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: false });
       close();
       hears.ended();
     }),
   );
   return { close };
-};
+}
 
-const tellPresent = (object: Stored, selection: Selection, hears: WatchListener): void => {
+function tellPresent(object: Stored, selection: Selection, hears: WatchListener): void {
   if (isSelected(object, selection)) hears.told({ type: 'ADDED', object });
-};
+}
 
-const bookmarks = ({ clock, store }: WatchContext, hears: WatchListener): (() => void) => {
+function bookmarks({ clock, store }: WatchContext, hears: WatchListener): () => void {
   let cancel = (): void => {};
   const next = (): void => {
     cancel = clock.after(bookmarkEveryMs, () => {
@@ -103,4 +121,4 @@ const bookmarks = ({ clock, store }: WatchContext, hears: WatchListener): (() =>
   };
   next();
   return () => cancel();
-};
+}

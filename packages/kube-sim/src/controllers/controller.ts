@@ -6,7 +6,12 @@ import type { Resource, Store, StoreChange } from '../store/store.ts';
 /** Result of a write: the stored object, or the API's error. */
 export type Written =
   | { readonly kind: 'stored'; readonly object: Stored }
-  | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly message: string };
+  | {
+      readonly kind: 'refused';
+      readonly code: number;
+      readonly reason: string;
+      readonly message: string;
+    };
 
 /** Options of a deletion. */
 type Removal = {
@@ -70,13 +75,17 @@ export type Controller = {
 };
 
 /** Returns `namespace/name`, the key of most controllers. */
-export const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+export function keyOf({ metadata }: Stored): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
 
 /** Splits such a key. */
-export const split = (key: string): readonly [namespace: string, name: string] => {
+export function split(key: string): readonly [namespace: string, name: string] {
   const cut = key.indexOf('/');
   return [key.slice(0, cut), key.slice(cut + 1)];
-};
+}
 
 /** Returns RFC 3339 with whole seconds, as metav1.Time is stored. */
-export const timeText = (epochMilliseconds: number): string => instantText({ epochMilliseconds });
+export function timeText(epochMilliseconds: number): string {
+  return instantText({ epochMilliseconds });
+}

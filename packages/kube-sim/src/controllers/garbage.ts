@@ -15,19 +15,26 @@ const orphan = 'orphan';
 type Item = { readonly resource: Resource; readonly object: Stored };
 
 /** Returns the key in this controller: resource, namespace and name. */
-const keyOf = ({ resource, object: { metadata } }: Item): string => `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
+function keyOf({ resource, object: { metadata } }: Item): string {
+  return `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
 
-const find = (key: string, { store }: Cluster): Item | undefined => {
+function find(key: string, { store }: Cluster): Item | undefined {
   const cut = key.indexOf(' ');
   const resource = key.slice(0, cut);
   const object = store.get(resource, ...split(key.slice(cut + 1)));
   return object && { resource, object };
-};
+}
 
-const referencesOf = ({ metadata }: Stored): readonly OwnerReference[] => metadata.ownerReferences ?? [];
+function referencesOf({ metadata }: Stored): readonly OwnerReference[] {
+  return metadata.ownerReferences ?? [];
+}
 
-const isWaiting = ({ metadata }: Stored): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(foreground) === true;
+function isWaiting({ metadata }: Stored): boolean {
+  return (
+    metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(foreground) === true
+  );
+}
 
 /** Graph of owners, over the currently served kinds. */
 class Graph {
@@ -41,95 +48,137 @@ class Graph {
    * Returns the owner in a reference; `unknown` when its kind is not served, undefined when it does
    * not exist.
    */
-  owner({ store }: Cluster, { metadata }: Stored, { apiVersion, kind, name, uid }: OwnerReference): Item | 'unknown' | undefined {
+  owner(
+    { store }: Cluster,
+    { metadata }: Stored,
+    { apiVersion, kind, name, uid }: OwnerReference,
+  ): Item | 'unknown' | undefined {
     const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
     const found = this.#kinds.named(group ?? '', kind, version);
     if (found === undefined) return 'unknown';
-    const object = store.get(found.resource, found.namespaced ? (metadata.namespace ?? '') : '', name);
+    const object = store.get(
+      found.resource,
+      found.namespaced ? (metadata.namespace ?? '') : '',
+      name,
+    );
     return object?.metadata.uid === uid ? { resource: found.resource, object } : undefined;
   }
 
   dependents({ store }: Cluster, { metadata }: Stored): readonly Item[] {
     const resources = new Set(this.#kinds.all().map(({ resource }) => resource));
-    return [...resources].flatMap(resource => store.indexed(resource, 'owner', metadata.uid).map(object => ({ resource, object })));
+    return [...resources].flatMap(resource =>
+      store.indexed(resource, 'owner', metadata.uid).map(object => ({ resource, object })),
+    );
   }
 }
 
-const dropFinalizer = (cluster: Cluster, { resource, object }: Item, finalizer: string): void => {
+function dropFinalizer(cluster: Cluster, { resource, object }: Item, finalizer: string): void {
   const finalizers = (object.metadata.finalizers ?? []).filter(one => one !== finalizer);
   cluster.writes.update(resource, { ...object, metadata: { ...object.metadata, finalizers } });
-};
+}
 
-const dropOwners = (cluster: Cluster, { resource, object }: Item, drops: (reference: OwnerReference) => boolean): void => {
+function dropOwners(
+  cluster: Cluster,
+  { resource, object }: Item,
+  drops: (reference: OwnerReference) => boolean,
+): void {
   const ownerReferences = referencesOf(object).filter(reference => !drops(reference));
   cluster.writes.update(resource, { ...object, metadata: { ...object.metadata, ownerReferences } });
-};
+}
 
-const remove = ({ writes }: Cluster, { resource, object }: Item, propagationPolicy: 'Background' | 'Foreground' | 'Orphan'): void => {
+function remove(
+  { writes }: Cluster,
+  { resource, object }: Item,
+  propagationPolicy: 'Background' | 'Foreground' | 'Orphan',
+): void {
   const { namespace = '', name, uid } = object.metadata;
   writes.remove(resource, namespace, name, { uid, propagationPolicy });
-};
+}
 
-const blocks = ({ object }: Item, owner: Stored): boolean =>
-  referencesOf(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true);
+function blocks({ object }: Item, owner: Stored): boolean {
+  return referencesOf(object).some(
+    ({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true,
+  );
+}
 
 /** Orphans the dependents of an object that is being deleted, or waits for them. */
-const finish = (graph: Graph, cluster: Cluster, item: Item): void => {
+function finish(graph: Graph, cluster: Cluster, item: Item): void {
   const finalizers = item.object.metadata.finalizers ?? [];
   const { uid } = item.object.metadata;
   if (finalizers.includes(orphan)) {
-    for (const one of graph.dependents(cluster, item.object)) dropOwners(cluster, one, reference => reference.uid === uid);
+    for (const one of graph.dependents(cluster, item.object))
+      dropOwners(cluster, one, reference => reference.uid === uid);
     dropFinalizer(cluster, item, orphan);
     return;
   }
   if (!finalizers.includes(foreground)) return;
   const isBlocked = graph.dependents(cluster, item.object).some(one => blocks(one, item.object));
   if (!isBlocked) dropFinalizer(cluster, item, foreground);
-};
+}
 
 /** Returns the deletion policy for dependents, by the object's finalizers (attemptToDeleteItem). */
-const policyOf = ({ metadata }: Stored): 'Background' | 'Foreground' | 'Orphan' => {
+function policyOf({ metadata }: Stored): 'Background' | 'Foreground' | 'Orphan' {
   if (metadata.finalizers?.includes(orphan) === true) return 'Orphan';
   return metadata.finalizers?.includes(foreground) === true ? 'Foreground' : 'Background';
-};
+}
 
 /** Checks the owners of an object, and deletes it when none is left. */
-const judge = (graph: Graph, cluster: Cluster, item: Item): void => {
+function judge(graph: Graph, cluster: Cluster, item: Item): void {
   const { object } = item;
-  const owners = referencesOf(object).map(reference => [reference, graph.owner(cluster, object, reference)] as const);
+  const owners = referencesOf(object).map(
+    reference => [reference, graph.owner(cluster, object, reference)] as const,
+  );
   if (owners.length === 0 || owners.some(([, owner]) => owner === 'unknown')) return;
-  const waits = (owner: Item | 'unknown' | undefined): boolean => typeof owner === 'object' && isWaiting(owner.object);
-  const lost = owners.filter(([, owner]) => owner === undefined || waits(owner)).map(([{ uid }]) => uid);
+  const waits = (owner: Item | 'unknown' | undefined): boolean =>
+    typeof owner === 'object' && isWaiting(owner.object);
+  const lost = owners
+    .filter(([, owner]) => owner === undefined || waits(owner))
+    .map(([{ uid }]) => uid);
   if (lost.length === 0) return;
-  if (lost.length < owners.length) return dropOwners(cluster, item, ({ uid }) => lost.includes(uid));
+  if (lost.length < owners.length)
+    return dropOwners(cluster, item, ({ uid }) => lost.includes(uid));
   const isWaitedFor = owners.some(([, owner]) => waits(owner));
   const mustWait = isWaitedFor && graph.dependents(cluster, object).length > 0;
   remove(cluster, item, mustWait ? 'Foreground' : policyOf(object));
-};
+}
 
-const sameOwners = (before: Stored, object: Stored): boolean =>
-  before.metadata.ownerReferences === object.metadata.ownerReferences || sameJson([...referencesOf(before)], [...referencesOf(object)]);
+function sameOwners(before: Stored, object: Stored): boolean {
+  return (
+    before.metadata.ownerReferences === object.metadata.ownerReferences ||
+    sameJson([...referencesOf(before)], [...referencesOf(object)])
+  );
+}
 
 /** Returns owners that wait for the removal of this dependent, or of its reference. */
-const waitingOwners = (graph: Graph, cluster: Cluster, object: Stored): readonly Item[] =>
-  referencesOf(object).flatMap(reference => {
+function waitingOwners(graph: Graph, cluster: Cluster, object: Stored): readonly Item[] {
+  return referencesOf(object).flatMap(reference => {
     const owner = graph.owner(cluster, object, reference);
     return typeof owner === 'object' && isWaiting(owner.object) ? [owner] : [];
   });
+}
 
-const concerned = (graph: Graph, change: StoreChange, cluster: Cluster): readonly Item[] => {
+function concerned(graph: Graph, change: StoreChange, cluster: Cluster): readonly Item[] {
   const { resource, object, type } = change;
-  if (type === 'removed') return [...graph.dependents(cluster, object), ...waitingOwners(graph, cluster, object)];
+  if (type === 'removed')
+    return [...graph.dependents(cluster, object), ...waitingOwners(graph, cluster, object)];
   if (type === 'added') return referencesOf(object).length > 0 ? [{ resource, object }] : [];
   const { before } = change;
-  const isGoing = object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length > 0;
+  const isGoing =
+    object.metadata.deletionTimestamp !== undefined &&
+    (object.metadata.finalizers ?? []).length > 0;
   const waitsNow = isWaiting(object) && !isWaiting(before);
-  const moved = sameOwners(before, object) ? [] : [{ resource, object }, ...waitingOwners(graph, cluster, before)];
-  return [...(isGoing ? [{ resource, object }] : []), ...(waitsNow ? graph.dependents(cluster, object) : []), ...moved];
-};
+  const moved = sameOwners(before, object)
+    ? []
+    : [{ resource, object }, ...waitingOwners(graph, cluster, before)];
+  return [
+    ...(isGoing ? [{ resource, object }] : []),
+    ...(waitsNow ? graph.dependents(cluster, object) : []),
+    ...moved,
+  ];
+}
 
 /** Returns the controller, for all served kinds. */
-export const garbageCollector = (kinds: KindTable): Controller => {
+export function garbageCollector(kinds: KindTable): Controller {
   const graph = new Graph(kinds);
   return {
     name: 'garbage-collector-controller',
@@ -146,4 +195,4 @@ export const garbageCollector = (kinds: KindTable): Controller => {
       return undefined;
     },
   };
-};
+}

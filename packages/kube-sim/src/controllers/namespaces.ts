@@ -23,56 +23,109 @@ const finalizerSeconds = 15;
 type Message = readonly [type: string, status: string, reason: string, message: string];
 
 const fine: readonly Message[] = [
-  ['NamespaceDeletionDiscoveryFailure', 'False', 'ResourcesDiscovered', 'All resources successfully discovered'],
-  ['NamespaceDeletionGroupVersionParsingFailure', 'False', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'],
-  ['NamespaceDeletionContentFailure', 'False', 'ContentDeleted', 'All content successfully deleted, may be waiting on finalization'],
+  [
+    'NamespaceDeletionDiscoveryFailure',
+    'False',
+    'ResourcesDiscovered',
+    'All resources successfully discovered',
+  ],
+  [
+    'NamespaceDeletionGroupVersionParsingFailure',
+    'False',
+    'ParsedGroupVersions',
+    'All legacy kube types successfully parsed',
+  ],
+  [
+    'NamespaceDeletionContentFailure',
+    'False',
+    'ContentDeleted',
+    'All content successfully deleted, may be waiting on finalization',
+  ],
   ['NamespaceContentRemaining', 'False', 'ContentRemoved', 'All content successfully removed'],
-  ['NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
+  [
+    'NamespaceFinalizersRemaining',
+    'False',
+    'ContentHasNoFinalizers',
+    'All content-preserving finalizers finished',
+  ],
 ];
 
 /** Remaining objects after a round, and the estimated seconds until they are gone. */
-type Remains = { readonly left: ReadonlyMap<Resource, number>; readonly finalizers: ReadonlyMap<string, number>; readonly seconds: number };
+type Remains = {
+  readonly left: ReadonlyMap<Resource, number>;
+  readonly finalizers: ReadonlyMap<string, number>;
+  readonly seconds: number;
+};
 
 const nothing: Remains = { left: new Map(), finalizers: new Map(), seconds: 0 };
 
-const graceOf = (pods: readonly Stored[], deletedMs: number, nowMs: number): number => {
-  const graces = pods.filter(pod => !isFinished(pod)).map(pod => Number(at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 0));
+function graceOf(pods: readonly Stored[], deletedMs: number, nowMs: number): number {
+  const graces = pods
+    .filter(pod => !isFinished(pod))
+    .map(pod => Number(at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 0));
   const longest = Math.max(0, ...graces);
   return nowMs - deletedMs >= longest * 1000 ? 0 : longest;
-};
+}
 
 /** Deletes all objects of a resource; returns the remaining ones. */
-const clear = (cluster: Cluster, resource: Resource, { metadata }: Stored): Remains => {
+function clear(cluster: Cluster, resource: Resource, { metadata }: Stored): Remains {
   const { store, writes, nowMs } = cluster;
   const present = store.list(resource, metadata.name);
   if (present.length === 0) return nothing;
-  const estimate = resource === 'pods' ? graceOf(present, Date.parse(metadata.deletionTimestamp ?? ''), nowMs()) : 0;
+  const estimate =
+    resource === 'pods'
+      ? graceOf(present, Date.parse(metadata.deletionTimestamp ?? ''), nowMs())
+      : 0;
   for (const { metadata: one } of present)
     if (one.deletionTimestamp === undefined)
-      writes.remove(resource, metadata.name, one.name, { uid: one.uid, propagationPolicy: 'Background' });
+      writes.remove(resource, metadata.name, one.name, {
+        uid: one.uid,
+        propagationPolicy: 'Background',
+      });
   const left = store.list(resource, metadata.name);
   if (left.length === 0) return nothing;
   const finalizers = new Map<string, number>();
-  for (const one of left) for (const name of one.metadata.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
+  for (const one of left)
+    for (const name of one.metadata.finalizers ?? [])
+      finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
   const seconds = estimate > 0 ? estimate : finalizers.size > 0 ? finalizerSeconds : 0;
   return { left: new Map([[resource, left.length]]), finalizers, seconds };
-};
+}
 
-const together = (all: readonly Remains[]): Remains => {
+function together(all: readonly Remains[]): Remains {
   const finalizers = new Map<string, number>();
-  for (const one of all) for (const [name, count] of one.finalizers) finalizers.set(name, (finalizers.get(name) ?? 0) + count);
-  return { left: new Map(all.flatMap(one => [...one.left])), finalizers, seconds: Math.max(0, ...all.map(one => one.seconds)) };
-};
+  for (const one of all)
+    for (const [name, count] of one.finalizers)
+      finalizers.set(name, (finalizers.get(name) ?? 0) + count);
+  return {
+    left: new Map(all.flatMap(one => [...one.left])),
+    finalizers,
+    seconds: Math.max(0, ...all.map(one => one.seconds)),
+  };
+}
 
 /** Returns `pods.` or `deployments.apps`: the group follows the dot, even if it is empty. */
-const shown = (resource: Resource): string => (resource.includes('.') ? resource : `${resource}.`);
+function shown(resource: Resource): string {
+  return resource.includes('.') ? resource : `${resource}.`;
+}
 
-const messages = ({ left, finalizers }: Remains): readonly Message[] => {
-  const resources = [...left].map(([resource, count]) => `${shown(resource)} has ${count} resource instances`).sort();
-  const names = [...finalizers].map(([name, count]) => `${name} in ${count} resource instances`).sort();
+function messages({ left, finalizers }: Remains): readonly Message[] {
+  const resources = [...left]
+    .map(([resource, count]) => `${shown(resource)} has ${count} resource instances`)
+    .sort();
+  const names = [...finalizers]
+    .map(([name, count]) => `${name} in ${count} resource instances`)
+    .sort();
   const some: readonly Message[] = [
     ...(resources.length > 0
-      ? [['NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${resources.join(', ')}`] as const]
+      ? [
+          [
+            'NamespaceContentRemaining',
+            'True',
+            'SomeResourcesRemain',
+            `Some resources are remaining: ${resources.join(', ')}`,
+          ] as const,
+        ]
       : []),
     ...(names.length > 0
       ? [
@@ -86,47 +139,71 @@ const messages = ({ left, finalizers }: Remains): readonly Message[] => {
       : []),
   ];
   return fine.map(one => some.find(([type]) => type === one[0]) ?? one);
-};
+}
 
-const report = (cluster: Cluster, namespace: Stored, remains: Remains): void => {
+function report(cluster: Cluster, namespace: Stored, remains: Remains): void {
   const before = conditionsOf(namespace);
   const now = timeText(cluster.nowMs());
   let changed = false;
   const conditions = messages(remains).map(([type, status, reason, message]): JsonObject => {
     const old = conditionOf(before, type);
-    if (old?.['status'] === status && old['reason'] === reason && old['message'] === message) return old;
+    if (old?.['status'] === status && old['reason'] === reason && old['message'] === message)
+      return old;
     changed = true;
     const lastTransitionTime = old?.['status'] === status ? old['lastTransitionTime'] : now;
     return { type, status, lastTransitionTime, reason, message };
   });
-  if (changed) cluster.writes.update('namespaces', { ...namespace, status: { ...part(namespace, 'status'), conditions } }, 'status');
-};
+  if (changed)
+    cluster.writes.update(
+      'namespaces',
+      { ...namespace, status: { ...part(namespace, 'status'), conditions } },
+      'status',
+    );
+}
 
 /** Runs one round; returns milliseconds until the next. */
-const empty = (cluster: Cluster, namespace: Stored, resources: readonly Resource[]): number | undefined => {
+function empty(
+  cluster: Cluster,
+  namespace: Stored,
+  resources: readonly Resource[],
+): number | undefined {
   const pods = clear(cluster, 'pods', namespace);
   if (pods.left.size > 0) {
     // As long as there are pods, nothing else is counted, and the conditions report no problem.
     report(cluster, namespace, nothing);
     return durationMs(Math.floor(pods.seconds / 2) + 1);
   }
-  const remains = together(resources.filter(resource => resource !== 'pods').map(resource => clear(cluster, resource, namespace)));
+  const remains = together(
+    resources
+      .filter(resource => resource !== 'pods')
+      .map(resource => clear(cluster, resource, namespace)),
+  );
   report(cluster, namespace, remains);
   return remains.left.size > 0 ? (Math.floor(remains.seconds / 2) + 1) * 1000 : undefined;
-};
+}
 
 /** Returns the controller, for these resources. */
-export const namespaceController = (resources: () => readonly Resource[], finalize: (namespace: Stored) => void): Controller => ({
-  name: 'namespace-controller',
-  keysOf: ({ resource, type, object }) =>
-    resource === 'namespaces' && type !== 'removed' && object.metadata.deletionTimestamp !== undefined ? [object.metadata.name] : [],
-  reconcile: (name, cluster) => {
-    const namespace = cluster.store.get('namespaces', '', name);
-    if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
-    const early = Date.parse(namespace.metadata.deletionTimestamp) + graceMs - cluster.nowMs();
-    if (early > 0) return early;
-    const again = empty(cluster, namespace, resources());
-    if (again === undefined && Array.isArray(part(namespace, 'spec')['finalizers'])) finalize(namespace);
-    return again;
-  },
-});
+export function namespaceController(
+  resources: () => readonly Resource[],
+  finalize: (namespace: Stored) => void,
+): Controller {
+  return {
+    name: 'namespace-controller',
+    keysOf: ({ resource, type, object }) =>
+      resource === 'namespaces' &&
+      type !== 'removed' &&
+      object.metadata.deletionTimestamp !== undefined
+        ? [object.metadata.name]
+        : [],
+    reconcile: (name, cluster) => {
+      const namespace = cluster.store.get('namespaces', '', name);
+      if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
+      const early = Date.parse(namespace.metadata.deletionTimestamp) + graceMs - cluster.nowMs();
+      if (early > 0) return early;
+      const again = empty(cluster, namespace, resources());
+      if (again === undefined && Array.isArray(part(namespace, 'spec')['finalizers']))
+        finalize(namespace);
+      return again;
+    },
+  };
+}

@@ -6,9 +6,13 @@ import { at, type OwnerReference, objects, type Stored, text } from '../object.t
  * pkg/controller/controller_utils.go).
  */
 
-export const phaseOf = (pod: Stored): string => text(pod, 'status', 'phase') || 'Pending';
+export function phaseOf(pod: Stored): string {
+  return text(pod, 'status', 'phase') || 'Pending';
+}
 
-export const nodeOf = (pod: Stored): string => text(pod, 'spec', 'nodeName');
+export function nodeOf(pod: Stored): string {
+  return text(pod, 'spec', 'nodeName');
+}
 
 /** Cached facts, because they are read for every pod all the time. */
 type Facts = {
@@ -19,40 +23,57 @@ type Facts = {
 
 const factsOf = memoizeOnObject((pod: Stored): Facts => {
   const phase = phaseOf(pod);
-  return { isFinished: phase === 'Succeeded' || phase === 'Failed', readySince: findReadySince(pod) };
+  return {
+    isFinished: phase === 'Succeeded' || phase === 'Failed',
+    readySince: findReadySince(pod),
+  };
 });
 
-const findReadySince = (pod: Stored): number | undefined => {
+function findReadySince(pod: Stored): number | undefined {
   const condition = objects(at(pod, 'status', 'conditions')).find(({ type }) => type === 'Ready');
   if (condition?.['status'] !== 'True') return undefined;
   const since = Date.parse(text(condition, 'lastTransitionTime'));
   return Number.isNaN(since) ? 0 : since;
-};
+}
 
 /** Returns whether it has ended, successfully or not. */
-export const isFinished = (pod: Stored): boolean => factsOf(pod).isFinished;
+export function isFinished(pod: Stored): boolean {
+  return factsOf(pod).isFinished;
+}
 
-export const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+export function isDeleting({ metadata }: Stored): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
 
 /** Returns whether it counts as a replica: neither ended nor terminating. */
-export const isActive = (pod: Stored): boolean => !isFinished(pod) && !isDeleting(pod);
+export function isActive(pod: Stored): boolean {
+  return !isFinished(pod) && !isDeleting(pod);
+}
 
 /** Returns the time since which it has been ready, in milliseconds; undefined when it is not. */
-export const readySince = (pod: Stored): number | undefined => factsOf(pod).readySince;
+export function readySince(pod: Stored): number | undefined {
+  return factsOf(pod).readySince;
+}
 
-export const isReady = (pod: Stored): boolean => readySince(pod) !== undefined;
+export function isReady(pod: Stored): boolean {
+  return readySince(pod) !== undefined;
+}
 
 /** Returns whether it has been ready for long enough to count as available. */
-export const isAvailable = (pod: Stored, minReadySeconds: number, nowMs: number): boolean => {
+export function isAvailable(pod: Stored, minReadySeconds: number, nowMs: number): boolean {
   const since = readySince(pod);
   return since !== undefined && (minReadySeconds === 0 || since + minReadySeconds * 1000 <= nowMs);
-};
+}
 
 /**
  * Returns milliseconds until another of the ready pods becomes available; undefined when none will
  * (FindMinNextPodAvailabilityCheck).
  */
-export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number, nowMs: number): number | undefined => {
+export function nextAvailableMs(
+  pods: readonly Stored[],
+  minReadySeconds: number,
+  nowMs: number,
+): number | undefined {
   if (minReadySeconds === 0) return undefined;
   const waits = pods.flatMap(pod => {
     const since = readySince(pod);
@@ -60,21 +81,29 @@ export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number
     return left > 0 ? [left] : [];
   });
   return waits.length === 0 ? undefined : Math.min(...waits);
-};
+}
 
 /** Returns the reference to the managing controller. */
-export const controllerOf = ({ metadata: { ownerReferences } }: Stored): OwnerReference | undefined => {
+export function controllerOf({
+  metadata: { ownerReferences },
+}: Stored): OwnerReference | undefined {
   if (ownerReferences === undefined) return undefined;
   for (const one of ownerReferences) if (one.controller === true) return one;
   return undefined;
-};
+}
 
 /** Returns the reference that a controller puts on its objects (metav1.NewControllerRef). */
-export const controllerReference = (apiVersion: string, kind: string, { metadata }: Stored): OwnerReference => ({
-  apiVersion,
-  kind,
-  name: metadata.name,
-  uid: metadata.uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
+export function controllerReference(
+  apiVersion: string,
+  kind: string,
+  { metadata }: Stored,
+): OwnerReference {
+  return {
+    apiVersion,
+    kind,
+    name: metadata.name,
+    uid: metadata.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}

@@ -6,7 +6,12 @@ import { defaultLimits, otherClients, RequestQueue, schedulerClient } from './re
 const start = Temporal.Instant.from('2026-11-23T08:00:00Z');
 
 /** Writes as soon as it may, until the time is over. */
-const writesIn = async (queue: RequestQueue, clock: VirtualClock, client: string, seconds: number): Promise<number> => {
+async function writesIn(
+  queue: RequestQueue,
+  clock: VirtualClock,
+  client: string,
+  seconds: number,
+): Promise<number> {
   let written = 0;
   const end = clock.now().epochMilliseconds + 1000 * seconds;
   for (;;) {
@@ -16,7 +21,7 @@ const writesIn = async (queue: RequestQueue, clock: VirtualClock, client: string
     queue.write(client);
     written += 1;
   }
-};
+}
 
 test('a controller has its burst and then so many requests a second, and its neighbour the same', async () => {
   const clock = new VirtualClock(start);

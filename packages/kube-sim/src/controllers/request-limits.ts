@@ -42,7 +42,11 @@ export const otherClients = 'others';
 
 /** Limit of a client's requests in flight: the workers of its queue (`--concurrent-*-syncs`). */
 const defaultWorkers = 5;
-const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
+const workersOf: Readonly<Record<string, number>> = {
+  controllermanager: 1,
+  'daemonset-controller': 2,
+  [schedulerClient]: 100,
+};
 
 /**
  * Cost of an event in tokens: events use the same client, one after the other, while up to ten pods
@@ -102,7 +106,12 @@ export class RequestQueue {
   #clientOf(name: string): Client {
     const known = this.#clients.get(name);
     if (known !== undefined) return known;
-    const limit = name === otherClients ? undefined : name === schedulerClient ? this.#limits.scheduler : this.#limits.controllers;
+    const limit =
+      name === otherClients
+        ? undefined
+        : name === schedulerClient
+          ? this.#limits.scheduler
+          : this.#limits.controllers;
     const freeAtMs = Array.from({ length: workersOf[name] ?? defaultWorkers }, () => 0);
     const client = { ...(limit && { bucket: new TokenBucket(limit, this.#nowMs) }), freeAtMs };
     this.#clients.set(name, client);

@@ -14,30 +14,41 @@ import { templateOf } from './workload.ts';
 
 const resource = 'controllerrevisions.apps';
 
-const numberOf = (revision: Stored): number => Number(at(revision, 'revision') ?? 0);
+function numberOf(revision: Stored): number {
+  return Number(at(revision, 'revision') ?? 0);
+}
 
-const byNumber = (one: Stored, other: Stored): number =>
-  numberOf(one) - numberOf(other) ||
-  Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
-  (one.metadata.name < other.metadata.name ? -1 : 1);
+function byNumber(one: Stored, other: Stored): number {
+  return (
+    numberOf(one) - numberOf(other) ||
+    Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
+    (one.metadata.name < other.metadata.name ? -1 : 1)
+  );
+}
 
 /** Returns the owner's revisions, oldest first. */
-export const revisionsOf = ({ store }: Cluster, { metadata }: Stored): readonly Stored[] =>
-  store
+export function revisionsOf({ store }: Cluster, { metadata }: Stored): readonly Stored[] {
+  return store
     .indexed(resource, 'owner', metadata.uid)
     .filter(one => controllerOf(one)?.uid === metadata.uid)
     .toSorted(byNumber);
+}
 
 /** Returns the template that a revision contains. */
-export const templateIn = (revision: Stored): JsonObject => {
+export function templateIn(revision: Stored): JsonObject {
   const { $patch: _patch, ...template } = part(revision, 'data', 'spec', 'template');
   return template;
-};
+}
 
 /** Label with the hash on an owner's revisions. */
 export type Labelling = { readonly owning: Owning; readonly hashLabel: string };
 
-const make = (cluster: Cluster, owner: Stored, { owning, hashLabel }: Labelling, revision: number): Stored | undefined => {
+function make(
+  cluster: Cluster,
+  owner: Stored,
+  { owning, hashLabel }: Labelling,
+  revision: number,
+): Stored | undefined {
   const template = templateOf(owner);
   const hash = templateHash(template);
   const { name, namespace = '', annotations = {} } = owner.metadata;
@@ -55,30 +66,38 @@ const make = (cluster: Cluster, owner: Stored, { owning, hashLabel }: Labelling,
     revision,
   });
   return written.kind === 'stored' ? written.object : undefined;
-};
+}
 
-const renumber = (cluster: Cluster, revision: Stored, to: number): Stored => {
+function renumber(cluster: Cluster, revision: Stored, to: number): Stored {
   const written = cluster.writes.update(resource, { ...revision, revision: to });
   return written.kind === 'stored' ? written.object : revision;
-};
+}
 
 /**
  * Returns the revision of the owner's current template: creates it when there is none, and makes an
  * equal older one the newest.
  */
-export const updateRevision = (cluster: Cluster, owner: Stored, how: Labelling): Stored | undefined => {
+export function updateRevision(
+  cluster: Cluster,
+  owner: Stored,
+  how: Labelling,
+): Stored | undefined {
   const known = revisionsOf(cluster, owner);
   const last = known.at(-1);
   const next = last === undefined ? 1 : numberOf(last) + 1;
   const same = known.findLast(one => sameJson(templateIn(one), templateOf(owner)));
   if (same === undefined) return make(cluster, owner, how, next);
   return same === last ? same : renumber(cluster, same, next);
-};
+}
 
 /** Deletes the oldest unused revisions beyond the limit. */
-export const forgetRevisions = (cluster: Cluster, owner: Stored, isLive: (revision: Stored) => boolean): void => {
+export function forgetRevisions(
+  cluster: Cluster,
+  owner: Stored,
+  isLive: (revision: Stored) => boolean,
+): void {
   const limit = Number(at(owner, 'spec', 'revisionHistoryLimit') ?? 10);
   const past = revisionsOf(cluster, owner).filter(one => !isLive(one));
   for (const { metadata } of past.slice(0, Math.max(0, past.length - limit)))
     cluster.writes.remove(resource, metadata.namespace ?? '', metadata.name);
-};
+}

@@ -24,7 +24,12 @@ export class ControllerRunner {
   #scheduled: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(cluster: Cluster, clock: Clock, controllers: readonly Controller[], requests?: RequestQueue) {
+  constructor(
+    cluster: Cluster,
+    clock: Clock,
+    controllers: readonly Controller[],
+    requests?: RequestQueue,
+  ) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#controllers = controllers;
@@ -64,7 +69,11 @@ export class ControllerRunner {
   }
 
   #isOwn({ resource }: StoreChange, controller: Controller, key: string): boolean {
-    return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
+    return (
+      controller.settles === resource &&
+      this.#current?.controller === controller &&
+      this.#current.key === key
+    );
   }
 
   #want(queued: QueuedKey): void {

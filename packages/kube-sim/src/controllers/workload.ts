@@ -11,15 +11,21 @@ import { picks } from './selectors.ts';
 /**
  * Returns the owners of this kind that control the object, or would adopt it, as `namespace/name`.
  */
-const ownerKeys = (cluster: Cluster, resource: Resource, kind: string, object: Stored): readonly string[] => {
+function ownerKeys(
+  cluster: Cluster,
+  resource: Resource,
+  kind: string,
+  object: Stored,
+): readonly string[] {
   const { namespace = '' } = object.metadata;
   const controller = controllerOf(object);
-  if (controller !== undefined) return controller.kind === kind ? [`${namespace}/${controller.name}`] : [];
+  if (controller !== undefined)
+    return controller.kind === kind ? [`${namespace}/${controller.name}`] : [];
   return cluster.store
     .list(resource, namespace)
     .filter(owner => picks(part(owner, 'spec')['selector'], object))
     .map(keyOf);
-};
+}
 
 /** Returns whether two versions of a dependent are equal for its owner. */
 type IsAlike = (before: Stored, after: Stored) => boolean;
@@ -31,22 +37,34 @@ const belongsAlike: IsAlike = ({ metadata: before }, { metadata: after }) =>
  * Returns the keys of the owners that a change may concern: the owner itself, or that of the
  * changed dependent.
  */
-export const concerned =
-  (resource: Resource, kind: string, owned: Resource, isAlike: IsAlike = () => false) =>
-  (change: StoreChange, cluster: Cluster): readonly string[] => {
-    if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
+export function concerned(
+  resource: Resource,
+  kind: string,
+  owned: Resource,
+  isAlike: IsAlike = () => false,
+) {
+  return (change: StoreChange, cluster: Cluster): readonly string[] => {
+    if (change.resource === resource)
+      return change.type === 'removed' ? [] : [keyOf(change.object)];
     if (change.resource !== owned) return [];
     const { object } = change;
     if (change.type !== 'changed') return ownerKeys(cluster, resource, kind, object);
     const { before } = change;
-    if (!belongsAlike(before, object)) return [...new Set([before, object].flatMap(one => ownerKeys(cluster, resource, kind, one)))];
+    if (!belongsAlike(before, object))
+      return [...new Set([before, object].flatMap(one => ownerKeys(cluster, resource, kind, one)))];
     return isAlike(before, object) ? [] : ownerKeys(cluster, resource, kind, object);
   };
+}
 
 export type More = { readonly metadata: JsonObject; readonly spec?: JsonObject };
 
 /** Returns a pod from a template, named after its owner (GetPodFromTemplate). */
-export const podFrom = (owner: Stored, owning: Owning, more: More, template: JsonObject = part(owner, 'spec', 'template')): JsonObject => {
+export function podFrom(
+  owner: Stored,
+  owning: Owning,
+  more: More,
+  template: JsonObject = part(owner, 'spec', 'template'),
+): JsonObject {
   const metadata = part(template, 'metadata');
   const finalizers = [...items(metadata['finalizers']), ...items(more.metadata['finalizers'])];
   return {
@@ -56,52 +74,96 @@ export const podFrom = (owner: Stored, owning: Owning, more: More, template: Jso
       ...more.metadata,
       namespace: owner.metadata.namespace ?? '',
       labels: { ...strings(metadata['labels']), ...strings(more.metadata['labels']) },
-      annotations: { ...strings(metadata['annotations']), ...strings(more.metadata['annotations']) },
+      annotations: {
+        ...strings(metadata['annotations']),
+        ...strings(more.metadata['annotations']),
+      },
       ...(finalizers.length > 0 && { finalizers }),
       ownerReferences: [controllerReference(owning.apiVersion, owning.kind, owner)],
     },
     spec: { ...part(template, 'spec'), ...more.spec },
   };
-};
+}
 
 /** Controller that creates and deletes pods, for its events. */
 export type Maker = { readonly by: string; readonly resource: Resource; readonly owner: Stored };
 
 /** Creates a pod and records an event (RealPodControl); returns the error, if any. */
-export const makePod = (cluster: Cluster, { by, resource, owner }: Maker, pod: JsonObject): string | undefined => {
+export function makePod(
+  cluster: Cluster,
+  { by, resource, owner }: Maker,
+  pod: JsonObject,
+): string | undefined {
   const written = cluster.writes.create('pods', pod);
   const about = { resource, object: owner };
   if (written.kind === 'stored') {
-    cluster.record({ by, about, type: 'Normal', reason: 'SuccessfulCreate', message: `Created pod: ${written.object.metadata.name}` });
+    cluster.record({
+      by,
+      about,
+      type: 'Normal',
+      reason: 'SuccessfulCreate',
+      message: `Created pod: ${written.object.metadata.name}`,
+    });
     return undefined;
   }
   // A terminating namespace needs no event about its refused pods.
   if (written.message.includes('because it is being terminated')) return undefined;
-  cluster.record({ by, about, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${written.message}` });
+  cluster.record({
+    by,
+    about,
+    type: 'Warning',
+    reason: 'FailedCreate',
+    message: `Error creating: ${written.message}`,
+  });
   return written.message;
-};
+}
 
 /** Deletes a pod and records an event. */
-export const deletePod = (cluster: Cluster, { by, resource, owner }: Maker, { metadata }: Stored): void => {
-  const written = cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, { uid: metadata.uid });
+export function deletePod(
+  cluster: Cluster,
+  { by, resource, owner }: Maker,
+  { metadata }: Stored,
+): void {
+  const written = cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, {
+    uid: metadata.uid,
+  });
   if (written.kind === 'refused') return;
   const about = { resource, object: owner };
-  cluster.record({ by, about, type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted pod: ${metadata.name}` });
-};
+  cluster.record({
+    by,
+    about,
+    type: 'Normal',
+    reason: 'SuccessfulDelete',
+    message: `Deleted pod: ${metadata.name}`,
+  });
+}
 
 /** Writes a status when it differs from the stored one. */
-export const report = (cluster: Cluster, resource: Resource, object: Stored, status: JsonObject): Written | undefined => {
+export function report(
+  cluster: Cluster,
+  resource: Resource,
+  object: Stored,
+  status: JsonObject,
+): Written | undefined {
   if (sameJson(part(object, 'status'), without(status))) return undefined;
   return cluster.writes.update(resource, { ...object, status }, 'status');
-};
+}
 
 /** Returns the replicas, with the API's default for objects without a value. */
-export const replicasOf = (owner: Stored): number => Number(at(owner, 'spec', 'replicas') ?? 1);
+export function replicasOf(owner: Stored): number {
+  return Number(at(owner, 'spec', 'replicas') ?? 1);
+}
 
-export const minReadyOf = (owner: Stored): number => Number(at(owner, 'spec', 'minReadySeconds') ?? 0);
+export function minReadyOf(owner: Stored): number {
+  return Number(at(owner, 'spec', 'minReadySeconds') ?? 0);
+}
 
 /** Returns the pod template of an owner. */
-export const templateOf = (owner: Stored): JsonObject => part(owner, 'spec', 'template');
+export function templateOf(owner: Stored): JsonObject {
+  return part(owner, 'spec', 'template');
+}
 
 /** Returns a number in the status. */
-export const counted = (object: Stored | undefined, field: string): number => Number(at(object, 'status', field) ?? 0);
+export function counted(object: Stored | undefined, field: string): number {
+  return Number(at(object, 'status', field) ?? 0);
+}

@@ -6,33 +6,48 @@ import type { Refused, WriteResult } from '../registry/outcome.ts';
 import { replace } from '../registry/update.ts';
 import type { Writes, Written } from './controller.ts';
 
-const refused = ({ failure }: Refused): Written => ({
-  kind: 'refused',
-  code: failure.code,
-  reason: failure.reason ?? '',
-  message: failure.message,
-});
+function refused({ failure }: Refused): Written {
+  return {
+    kind: 'refused',
+    code: failure.code,
+    reason: failure.reason ?? '',
+    message: failure.message,
+  };
+}
 
-const written = (outcome: WriteResult): Written =>
-  outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome);
+function written(outcome: WriteResult): Written {
+  return outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome);
+}
 
 /**
  * Returns the registry's writes for controllers: the same checks as for all clients, without a path
  * or a body in between.
  */
-export const writesOn = (registry: RegistryContext): Writes => ({
-  create: (resource, draft) => written(create(registry, registry.kinds.of(resource), draft, text(draft, 'metadata', 'namespace'))),
-  update: (resource, object, part) => {
-    const [namespace, name] = [text(object, 'metadata', 'namespace'), text(object, 'metadata', 'name')];
-    const options = part === undefined ? {} : { subresource: part };
-    return written(replace(registry, registry.kinds.of(resource), namespace, name, object, options));
-  },
-  remove: (resource, namespace, name, { gracePeriodSeconds, uid, propagationPolicy } = {}) => {
-    const deletion = remove(registry, registry.kinds.of(resource), namespace, name, {
-      ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
-      ...(uid !== undefined && { preconditions: { uid } }),
-      ...(propagationPolicy !== undefined && { propagationPolicy }),
-    });
-    return deletion.kind === 'done' ? { kind: 'stored', object: deletion.object } : refused(deletion);
-  },
-});
+export function writesOn(registry: RegistryContext): Writes {
+  return {
+    create: (resource, draft) =>
+      written(
+        create(registry, registry.kinds.of(resource), draft, text(draft, 'metadata', 'namespace')),
+      ),
+    update: (resource, object, part) => {
+      const [namespace, name] = [
+        text(object, 'metadata', 'namespace'),
+        text(object, 'metadata', 'name'),
+      ];
+      const options = part === undefined ? {} : { subresource: part };
+      return written(
+        replace(registry, registry.kinds.of(resource), namespace, name, object, options),
+      );
+    },
+    remove: (resource, namespace, name, { gracePeriodSeconds, uid, propagationPolicy } = {}) => {
+      const deletion = remove(registry, registry.kinds.of(resource), namespace, name, {
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+        ...(uid !== undefined && { preconditions: { uid } }),
+        ...(propagationPolicy !== undefined && { propagationPolicy }),
+      });
+      return deletion.kind === 'done'
+        ? { kind: 'stored', object: deletion.object }
+        : refused(deletion);
+    },
+  };
+}

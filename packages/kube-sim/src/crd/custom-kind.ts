@@ -3,7 +3,13 @@ import type { Cause } from '../failure.ts';
 import { ageOf } from '../kinds/age.ts';
 import { type Column, nameColumn } from '../kinds/column.ts';
 import { decode } from '../kinds/decode.ts';
-import { type Kind, type ReadObject, resourceOf, type ScalePaths, type Strategy } from '../kinds/kind.ts';
+import {
+  type Kind,
+  type ReadObject,
+  resourceOf,
+  type ScalePaths,
+  type Strategy,
+} from '../kinds/kind.ts';
 import { at, type Draft, items, metaOf, objects, part, text, without } from '../object.ts';
 import { follow, readPath } from './json-path.ts';
 import { compile, type Rules, ruleCauses } from './rules.ts';
@@ -29,17 +35,26 @@ const unchecked: Cause = {
  * Returns all errors of an object. Rules are evaluated only when the object has the types that they
  * expect.
  */
-const causesOf = (draft: Draft, before: Draft | undefined, schema: JsonObject, rules: Rules | undefined): readonly Cause[] => {
+function causesOf(
+  draft: Draft,
+  before: Draft | undefined,
+  schema: JsonObject,
+  rules: Rules | undefined,
+): readonly Cause[] {
   const body = without(draft, 'metadata');
-  const causes = schemaCauses(body, without(schema, 'metadata'), '').filter(({ field }) => field !== 'metadata');
+  const causes = schemaCauses(body, without(schema, 'metadata'), '').filter(
+    ({ field }) => field !== 'metadata',
+  );
   if (rules === undefined) return causes;
   if (causes.some(({ reason }) => blocking.has(reason ?? ''))) return [...causes, unchecked];
   return [...causes, ...ruleCauses(rules, draft, before, '')];
-};
+}
 
-const hasStatus = (version: JsonObject): boolean => at(version, 'subresources', 'status') !== undefined;
+function hasStatus(version: JsonObject): boolean {
+  return at(version, 'subresources', 'status') !== undefined;
+}
 
-const strategyOf = (version: JsonObject, schema: JsonObject, rules: Rules | undefined): Strategy => {
+function strategyOf(version: JsonObject, schema: JsonObject, rules: Rules | undefined): Strategy {
   const status = hasStatus(version);
   return {
     generation: 'counted',
@@ -57,16 +72,21 @@ const strategyOf = (version: JsonObject, schema: JsonObject, rules: Rules | unde
     validateUpdate: (draft, before) => causesOf(draft, before, schema, rules),
     validateStatus: (draft, before) => causesOf(draft, before, schema, rules),
   };
-};
+}
 
 /** Returns a reader of objects: metadata as for all kinds, the rest by the schema. */
-const reader =
-  (schema: JsonObject, stored: JsonObject) =>
-  (draft: Draft): ReadObject => {
+function reader(schema: JsonObject, stored: JsonObject) {
+  return (draft: Draft): ReadObject => {
     const metadata = decode(metaOf(draft), 'meta.ObjectMeta');
     if (metadata.kind === 'unreadable') return metadata;
     const unknown: string[] = [];
-    const own = pruned(without(draft, 'apiVersion', 'kind', 'metadata'), schema, unknown, '', true) as JsonObject;
+    const own = pruned(
+      without(draft, 'apiVersion', 'kind', 'metadata'),
+      schema,
+      unknown,
+      '',
+      true,
+    ) as JsonObject;
     // The stored version may differ, and may lack fields.
     const body = stored === schema ? own : (pruned(own, stored, [], '', true) as JsonObject);
     return {
@@ -75,8 +95,9 @@ const reader =
       unknown: [...metadata.unknown.map(field => `metadata.${field}`), ...unknown],
     };
   };
+}
 
-const cellOf = (type: string, path: string): Column['cell'] => {
+function cellOf(type: string, path: string): Column['cell'] {
   const steps = readPath(path) ?? [];
   return (object, now): Json => {
     const value = follow(object, steps);
@@ -86,7 +107,7 @@ const cellOf = (type: string, path: string): Column['cell'] => {
     const fits = type === 'boolean' ? typeof value === 'boolean' : typeof value === 'number';
     return fits ? value : null;
   };
-};
+}
 
 const ageColumn: Column = {
   name: 'Age',
@@ -98,39 +119,52 @@ const ageColumn: Column = {
   cell: (object, now) => ageOf(object.metadata.creationTimestamp, now),
 };
 
-const columnsOf = (version: JsonObject): readonly Column[] => {
+function columnsOf(version: JsonObject): readonly Column[] {
   const given = objects(version['additionalPrinterColumns']).map((column): Column => {
-    const [name, type, path] = [text(column, 'name'), text(column, 'type'), text(column, 'jsonPath')];
+    const [name, type, path] = [
+      text(column, 'name'),
+      text(column, 'type'),
+      text(column, 'jsonPath'),
+    ];
     return {
       name,
       type,
       format: text(column, 'format'),
-      description: text(column, 'description') || `Custom resource definition column (in JSONPath format): ${path}`,
+      description:
+        text(column, 'description') ||
+        `Custom resource definition column (in JSONPath format): ${path}`,
       priority: typeof column['priority'] === 'number' ? column['priority'] : 0,
       cell: cellOf(type, path),
     };
   });
   return [nameColumn, ...(given.length === 0 ? [ageColumn] : given)];
-};
+}
 
-const scaleOf = (version: JsonObject): { readonly scale?: ScalePaths } => {
+function scaleOf(version: JsonObject): { readonly scale?: ScalePaths } {
   const scale = part(version, 'subresources', 'scale');
   const path = (key: string): readonly string[] => text(scale, key).split('.').slice(1);
   if (Object.keys(scale).length === 0) return {};
-  const selector = text(scale, 'labelSelectorPath') === '' ? {} : { selector: path('labelSelectorPath') };
-  return { scale: { spec: path('specReplicasPath'), status: path('statusReplicasPath'), ...selector } };
-};
+  const selector =
+    text(scale, 'labelSelectorPath') === '' ? {} : { selector: path('labelSelectorPath') };
+  return {
+    scale: { spec: path('specReplicasPath'), status: path('statusReplicasPath'), ...selector },
+  };
+}
 
 /** Returns the schema of a version; without one, every object is valid. */
-export const schemaOf = (version: JsonObject): JsonObject => part(version, 'schema', 'openAPIV3Schema');
+export function schemaOf(version: JsonObject): JsonObject {
+  return part(version, 'schema', 'openAPIV3Schema');
+}
 
 /** Returns the kinds that a definition serves, the stored version first. */
-export const kindsOf = (definition: Draft): readonly Kind[] => {
+export function kindsOf(definition: Draft): readonly Kind[] {
   const spec = part(definition, 'spec');
   const names = part(spec, 'names');
   const group = text(spec, 'group');
   const kind = text(names, 'kind');
-  const versions = objects(spec['versions']).toSorted((one, other) => Number(other['storage'] === true) - Number(one['storage'] === true));
+  const versions = objects(spec['versions']).toSorted(
+    (one, other) => Number(other['storage'] === true) - Number(one['storage'] === true),
+  );
   const served = versions.filter(version => version['served'] === true);
   return served.map(version => {
     const schema = schemaOf(version);
@@ -148,7 +182,9 @@ export const kindsOf = (definition: Draft): readonly Kind[] => {
       resource: resourceOf(group, text(names, 'plural')),
       status: hasStatus(version),
       ...scaleOf(version),
-      selectable: objects(version['selectableFields']).map(field => text(field, 'jsonPath').replace(/^\./, '')),
+      selectable: objects(version['selectableFields']).map(field =>
+        text(field, 'jsonPath').replace(/^\./, ''),
+      ),
       columns: columnsOf(version),
       answersDeletionWithObject: false,
       read: reader(schema, versions[0] === version ? schema : schemaOf(versions[0] ?? version)),
@@ -156,4 +192,4 @@ export const kindsOf = (definition: Draft): readonly Kind[] => {
       shape: { kind: 'schema', schema },
     } satisfies Kind;
   });
-};
+}

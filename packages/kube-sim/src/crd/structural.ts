@@ -2,28 +2,41 @@ import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 
 /** Pruning and defaulting by a structural schema: apiextensions-apiserver/pkg/apiserver/schema. */
 
-const sub = (schema: JsonObject | undefined, key: string): JsonObject | undefined => {
+function sub(schema: JsonObject | undefined, key: string): JsonObject | undefined {
   const properties = schema?.['properties'];
   const own = isObject(properties) ? properties[key] : undefined;
   if (isObject(own)) return own;
   const additional = schema?.['additionalProperties'];
   return isObject(additional) ? additional : undefined;
-};
+}
 
-const keepsAll = (schema: JsonObject | undefined): boolean =>
-  schema?.['x-kubernetes-preserve-unknown-fields'] === true || schema?.['additionalProperties'] === true;
+function keepsAll(schema: JsonObject | undefined): boolean {
+  return (
+    schema?.['x-kubernetes-preserve-unknown-fields'] === true ||
+    schema?.['additionalProperties'] === true
+  );
+}
 
 /** Fields of every object, whatever its schema. */
 const ofObjects = new Set(['apiVersion', 'kind', 'metadata']);
 
 /** Returns a value without fields that are not in its schema; adds their paths to `unknown`. */
-export const pruned = (value: Json, schema: JsonObject | undefined, unknown: string[], path = '', root = false): Json => {
+export function pruned(
+  value: Json,
+  schema: JsonObject | undefined,
+  unknown: string[],
+  path = '',
+  root = false,
+): Json {
   if (Array.isArray(value)) {
     const items = schema?.['items'];
-    return (value as readonly Json[]).map((one, index) => pruned(one, isObject(items) ? items : undefined, unknown, `${path}[${index}]`));
+    return (value as readonly Json[]).map((one, index) =>
+      pruned(one, isObject(items) ? items : undefined, unknown, `${path}[${index}]`),
+    );
   }
   // Validation reports a wrong type.
-  if (!isObject(value) || schema === undefined || schema['x-kubernetes-int-or-string'] === true) return value;
+  if (!isObject(value) || schema === undefined || schema['x-kubernetes-int-or-string'] === true)
+    return value;
   const result: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue;
@@ -36,17 +49,19 @@ export const pruned = (value: Json, schema: JsonObject | undefined, unknown: str
     else unknown.push(here);
   }
   return result;
-};
+}
 
 /**
  * Returns a value with the schema's defaults for missing fields, and for nulls where the field is
  * not nullable.
  */
-export const defaulted = (value: Json, schema: JsonObject | undefined): Json => {
+export function defaulted(value: Json, schema: JsonObject | undefined): Json {
   if (schema === undefined) return value;
   if (Array.isArray(value)) {
     const items = schema['items'];
-    return (value as readonly Json[]).map(one => defaulted(one, isObject(items) ? items : undefined));
+    return (value as readonly Json[]).map(one =>
+      defaulted(one, isObject(items) ? items : undefined),
+    );
   }
   if (!isObject(value)) return value;
   const result: Record<string, Json> = {};
@@ -59,7 +74,8 @@ export const defaulted = (value: Json, schema: JsonObject | undefined): Json => 
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   for (const [key, inner] of Object.entries(properties)) {
     const standard = isObject(inner) ? inner['default'] : undefined;
-    if (result[key] === undefined && standard !== undefined) result[key] = defaulted(standard, isObject(inner) ? inner : undefined);
+    if (result[key] === undefined && standard !== undefined)
+      result[key] = defaulted(standard, isObject(inner) ? inner : undefined);
   }
   return result;
-};
+}

@@ -7,25 +7,32 @@ import { items, objects, text } from '../object.ts';
  * apiextensions-apiserver.
  */
 
-const typeName = (value: Json): string => {
+function typeName(value: Json): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
   return typeof value;
-};
+}
 
-const typesOf = (schema: JsonObject): readonly string[] => {
+function typesOf(schema: JsonObject): readonly string[] {
   if (schema['x-kubernetes-int-or-string'] === true) return ['integer', 'string'];
   return typeof schema['type'] === 'string' ? [schema['type']] : [];
-};
+}
 
-const isOfType = (value: Json, types: readonly string[]): boolean =>
-  types.length === 0 || types.includes(typeName(value)) || (typeName(value) === 'integer' && types.includes('number'));
+function isOfType(value: Json, types: readonly string[]): boolean {
+  return (
+    types.length === 0 ||
+    types.includes(typeName(value)) ||
+    (typeName(value) === 'integer' && types.includes('number'))
+  );
+}
 
-const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+function at(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
 
 /** Returns all errors of a value. */
-export const schemaCauses = (value: Json, schema: JsonObject, path: string): readonly Cause[] => {
+export function schemaCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {
   if (value === null && schema['nullable'] === true) return [];
   const types = typesOf(schema);
   if (!isOfType(value, types)) {
@@ -36,41 +43,55 @@ export const schemaCauses = (value: Json, schema: JsonObject, path: string): rea
   if (typeof value === 'number') return [...own, ...numberCauses(value, schema, path)];
   if (Array.isArray(value)) return [...own, ...arrayCauses(value as readonly Json[], schema, path)];
   return isObject(value) ? [...own, ...objectCauses(value, schema, path)] : own;
-};
+}
 
-const typeCauses = (value: Json, types: readonly string[], schema: JsonObject, path: string): readonly Cause[] => {
+function typeCauses(
+  value: Json,
+  types: readonly string[],
+  schema: JsonObject,
+  path: string,
+): readonly Cause[] {
   const { format } = schema;
   // A fraction instead of an integer with a format is reported twice, by two validators.
-  const isFraction = typeof value === 'number' && types.includes('integer') && typeof format === 'string';
+  const isFraction =
+    typeof value === 'number' && types.includes('integer') && typeof format === 'string';
   const name = isFraction ? 'float64' : typeName(value);
   const wanted = isFraction ? format : types.join(',');
   const message = `Invalid value: "${name}": ${path} in body must be of type ${wanted}: "${name}"`;
   const unlike = `Invalid value: "": Checked value must be of type integer with format ${text(schema, 'format')} in ${path}`;
   const first = { reason: 'FieldValueTypeInvalid', message, field: path };
-  return isFraction ? [first, { reason: 'FieldValueInvalid', message: unlike, field: '<nil>' }] : [first];
-};
+  return isFraction
+    ? [first, { reason: 'FieldValueInvalid', message: unlike, field: '<nil>' }]
+    : [first];
+}
 
-const enumCauses = (value: Json, schema: JsonObject, path: string): readonly Cause[] => {
+function enumCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {
   const allowed = items(schema['enum']);
-  return allowed.length === 0 || allowed.some(one => sameJson(one, value)) ? [] : [notOneOf(path, value, allowed.map(String))];
-};
+  return allowed.length === 0 || allowed.some(one => sameJson(one, value))
+    ? []
+    : [notOneOf(path, value, allowed.map(String))];
+}
 
-const count = (schema: JsonObject, key: string): number | undefined => {
+function count(schema: JsonObject, key: string): number | undefined {
   const value = schema[key];
   return typeof value === 'number' ? value : undefined;
-};
+}
 
-const tooLong = (path: string, most: number): Cause => ({
-  reason: 'FieldValueTooLong',
-  message: `Too long: may not be more than ${most} bytes`,
-  field: path,
-});
+function tooLong(path: string, most: number): Cause {
+  return {
+    reason: 'FieldValueTooLong',
+    message: `Too long: may not be more than ${most} bytes`,
+    field: path,
+  };
+}
 
-const tooMany = (path: string, actual: number, most: number): Cause => ({
-  reason: 'FieldValueTooMany',
-  message: `Too many: ${actual}: must have at most ${most} items`,
-  field: path,
-});
+function tooMany(path: string, actual: number, most: number): Cause {
+  return {
+    reason: 'FieldValueTooMany',
+    message: `Too many: ${actual}: must have at most ${most} items`,
+    field: path,
+  };
+}
 
 const formats: Readonly<Record<string, RegExp>> = {
   'date-time': /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/,
@@ -78,39 +99,70 @@ const formats: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$/,
 };
 
-const stringCauses = (value: string, schema: JsonObject, path: string): readonly Cause[] => {
+function stringCauses(value: string, schema: JsonObject, path: string): readonly Cause[] {
   const [least, most] = [count(schema, 'minLength'), count(schema, 'maxLength')];
   const { pattern, format } = schema;
   const length = Array.from(value).length;
   return [
     ...(most !== undefined && length > most ? [tooLong(path, most)] : []),
-    ...(least !== undefined && length < least ? [wrong(path, value, `${path} in body should be at least ${least} chars long`)] : []),
+    ...(least !== undefined && length < least
+      ? [wrong(path, value, `${path} in body should be at least ${least} chars long`)]
+      : []),
     ...(typeof pattern === 'string' && !new RegExp(pattern, 'u').test(value)
       ? [wrong(path, value, `${path} in body should match '${pattern}'`)]
       : []),
     ...(typeof format === 'string' && formats[format]?.test(value) === false
-      ? [{ ...wrong(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`), reason: 'FieldValueTypeInvalid' }]
+      ? [
+          {
+            ...wrong(
+              path,
+              value,
+              `${path} in body must be of type ${format}: ${JSON.stringify(value)}`,
+            ),
+            reason: 'FieldValueTypeInvalid',
+          },
+        ]
       : []),
   ];
-};
+}
 
-const numberCauses = (value: number, schema: JsonObject, path: string): readonly Cause[] => {
+function numberCauses(value: number, schema: JsonObject, path: string): readonly Cause[] {
   const [least, most] = [count(schema, 'minimum'), count(schema, 'maximum')];
   const [above, below] = [schema['exclusiveMinimum'] === true, schema['exclusiveMaximum'] === true];
   const { format } = schema;
   const fits = format === 'int32' ? Math.abs(value) < 2 ** 31 || value === -(2 ** 31) : true;
   return [
     ...(least !== undefined && (above ? value <= least : value < least)
-      ? [wrong(path, value, `${path} in body should be greater than ${above ? '' : 'or equal to '}${least}`)]
+      ? [
+          wrong(
+            path,
+            value,
+            `${path} in body should be greater than ${above ? '' : 'or equal to '}${least}`,
+          ),
+        ]
       : []),
     ...(most !== undefined && (below ? value >= most : value > most)
-      ? [wrong(path, value, `${path} in body should be less than ${below ? '' : 'or equal to '}${most}`)]
+      ? [
+          wrong(
+            path,
+            value,
+            `${path} in body should be less than ${below ? '' : 'or equal to '}${most}`,
+          ),
+        ]
       : []),
-    ...(fits ? [] : [wrong(path, 'integer', `${path} in body must be of type ${text(schema, 'format')}: "integer"`)]),
+    ...(fits
+      ? []
+      : [
+          wrong(
+            path,
+            'integer',
+            `${path} in body must be of type ${text(schema, 'format')}: "integer"`,
+          ),
+        ]),
   ];
-};
+}
 
-const arrayCauses = (value: readonly Json[], schema: JsonObject, path: string): readonly Cause[] => {
+function arrayCauses(value: readonly Json[], schema: JsonObject, path: string): readonly Cause[] {
   const [least, most] = [count(schema, 'minItems'), count(schema, 'maxItems')];
   const inner = schema['items'];
   return [
@@ -118,17 +170,20 @@ const arrayCauses = (value: readonly Json[], schema: JsonObject, path: string): 
     ...(least !== undefined && value.length < least
       ? [wrong(path, value.length, `${path} in body should have at least ${least} items`)]
       : []),
-    ...(isObject(inner) ? value.flatMap((one, index) => schemaCauses(one, inner, `${path}[${index}]`)) : []),
+    ...(isObject(inner)
+      ? value.flatMap((one, index) => schemaCauses(one, inner, `${path}[${index}]`))
+      : []),
     ...twice(value, schema, path),
   ];
-};
+}
 
 /** Returns errors for duplicates in a set, or in a list with map keys. */
-const twice = (value: readonly Json[], schema: JsonObject, path: string): readonly Cause[] => {
+function twice(value: readonly Json[], schema: JsonObject, path: string): readonly Cause[] {
   const type = schema['x-kubernetes-list-type'];
   if (type !== 'map' && type !== 'set') return [];
   const keys = items(schema['x-kubernetes-list-map-keys']).map(String);
-  const idOf = (one: Json): Json => (type === 'set' || !isObject(one) ? one : Object.fromEntries(keys.map(key => [key, one[key]])));
+  const idOf = (one: Json): Json =>
+    type === 'set' || !isObject(one) ? one : Object.fromEntries(keys.map(key => [key, one[key]]));
   const seen = new Set<string>();
   return value.flatMap((one, index) => {
     const id = idOf(one);
@@ -137,9 +192,9 @@ const twice = (value: readonly Json[], schema: JsonObject, path: string): readon
     seen.add(text);
     return again ? [duplicate(`${path}[${index}]`, id)] : [];
   });
-};
+}
 
-const objectCauses = (value: JsonObject, schema: JsonObject, path: string): readonly Cause[] => {
+function objectCauses(value: JsonObject, schema: JsonObject, path: string): readonly Cause[] {
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const additional = schema['additionalProperties'];
   const [least, most] = [count(schema, 'minProperties'), count(schema, 'maxProperties')];
@@ -149,19 +204,27 @@ const objectCauses = (value: JsonObject, schema: JsonObject, path: string): read
       .map(String)
       .filter(key => value[key] === undefined)
       .map(key => required(at(path, key))),
-    ...(least !== undefined && size < least ? [wrong(path, size, `${path} in body should have at least ${least} properties`)] : []),
+    ...(least !== undefined && size < least
+      ? [wrong(path, size, `${path} in body should have at least ${least} properties`)]
+      : []),
     ...(most !== undefined && size > most ? [tooMany(path, size, most)] : []),
     ...Object.entries(value).flatMap(([key, member]) => {
       const inner = isObject(properties[key]) ? properties[key] : additional;
-      return isObject(inner) && member !== undefined ? schemaCauses(member, inner, at(path, key)) : [];
+      return isObject(inner) && member !== undefined
+        ? schemaCauses(member, inner, at(path, key))
+        : [];
     }),
   ];
-};
+}
 
-const combinedCauses = (value: Json, schema: JsonObject, path: string): readonly Cause[] => {
+function combinedCauses(value: Json, schema: JsonObject, path: string): readonly Cause[] {
   const fits = (inner: JsonObject): boolean => schemaCauses(value, inner, path).length === 0;
   const shown = JSON.stringify(value);
-  const [all, any, one] = [objects(schema['allOf']), objects(schema['anyOf']), objects(schema['oneOf'])];
+  const [all, any, one] = [
+    objects(schema['allOf']),
+    objects(schema['anyOf']),
+    objects(schema['oneOf']),
+  ];
   const not = schema['not'];
   const says = (rule: string): Cause => ({
     reason: 'FieldValueInvalid',
@@ -170,8 +233,12 @@ const combinedCauses = (value: Json, schema: JsonObject, path: string): readonly
   });
   return [
     ...all.flatMap(inner => schemaCauses(value, inner, path)),
-    ...(any.length > 0 && !any.some(fits) ? [says('must validate at least one schema (anyOf)')] : []),
-    ...(one.length > 0 && one.filter(fits).length !== 1 ? [says('must validate one and only one schema (oneOf)')] : []),
+    ...(any.length > 0 && !any.some(fits)
+      ? [says('must validate at least one schema (anyOf)')]
+      : []),
+    ...(one.length > 0 && one.filter(fits).length !== 1
+      ? [says('must validate one and only one schema (oneOf)')]
+      : []),
     ...(isObject(not) && fits(not) ? [says('must not validate the schema (not)')] : []),
   ];
-};
+}

@@ -9,10 +9,12 @@ import type { Kind, Strategy } from './kind.ts';
 
 const { age, name, word } = cell;
 
-const withScope = (rule: JsonObject): JsonObject => ({ scope: '*', ...rule });
+function withScope(rule: JsonObject): JsonObject {
+  return { scope: '*', ...rule };
+}
 const everything = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
 
-const webhookDefaults = (webhook: JsonObject): JsonObject => {
+function webhookDefaults(webhook: JsonObject): JsonObject {
   const client = part(webhook, 'clientConfig');
   return {
     failurePolicy: 'Fail',
@@ -20,44 +22,67 @@ const webhookDefaults = (webhook: JsonObject): JsonObject => {
     ...everything,
     ...webhook,
     ...(webhook['rules'] !== undefined && { rules: objects(webhook['rules']).map(withScope) }),
-    ...(client['service'] !== undefined && { clientConfig: { ...client, service: { port: 443, ...part(client, 'service') } } }),
+    ...(client['service'] !== undefined && {
+      clientConfig: { ...client, service: { port: 443, ...part(client, 'service') } },
+    }),
   };
-};
+}
 
 const webhooks: Strategy = {
   generation: 'counted',
   needsVersion: true,
-  defaults: draft => (draft['webhooks'] === undefined ? draft : { ...draft, webhooks: objects(draft['webhooks']).map(webhookDefaults) }),
+  defaults: draft =>
+    draft['webhooks'] === undefined
+      ? draft
+      : { ...draft, webhooks: objects(draft['webhooks']).map(webhookDefaults) },
 };
 
-const matchDefaults = (given: JsonObject): JsonObject => ({
-  ...everything,
-  ...given,
-  ...Object.fromEntries(
-    ['resourceRules', 'excludeResourceRules'].flatMap(field =>
-      given[field] === undefined ? [] : [[field, objects(given[field]).map(withScope)]],
+function matchDefaults(given: JsonObject): JsonObject {
+  return {
+    ...everything,
+    ...given,
+    ...Object.fromEntries(
+      ['resourceRules', 'excludeResourceRules'].flatMap(field =>
+        given[field] === undefined ? [] : [[field, objects(given[field]).map(withScope)]],
+      ),
     ),
-  ),
-});
+  };
+}
 
-const withMatch = (draft: Draft, field: string, more: JsonObject = {}): Draft => {
+function withMatch(draft: Draft, field: string, more: JsonObject = {}): Draft {
   const spec = part(draft, 'spec');
-  return { ...draft, spec: { ...more, ...spec, ...(spec[field] !== undefined && { [field]: matchDefaults(part(spec, field)) }) } };
-};
+  return {
+    ...draft,
+    spec: {
+      ...more,
+      ...spec,
+      ...(spec[field] !== undefined && { [field]: matchDefaults(part(spec, field)) }),
+    },
+  };
+}
 
-const paramsAreNotServed = 'parameters are not served by the embedded API server: write their values into the expressions';
+const paramsAreNotServed =
+  'parameters are not served by the embedded API server: write their values into the expressions';
 
-const policyCauses = (draft: Draft): readonly Cause[] => {
+function policyCauses(draft: Draft): readonly Cause[] {
   const spec = part(draft, 'spec');
   const rules = objects(at(spec, 'matchConstraints', 'resourceRules'));
   return [
     ...(rules.length > 0 ? [] : [required('spec.matchConstraints.resourceRules', '')]),
-    ...(objects(spec['validations']).length > 0 ? [] : [required('spec.validations', 'validations or auditAnnotations must be specified')]),
+    ...(objects(spec['validations']).length > 0
+      ? []
+      : [required('spec.validations', 'validations or auditAnnotations must be specified')]),
     ...(spec['paramKind'] === undefined
       ? []
-      : [{ reason: 'FieldValueForbidden', message: `Forbidden: ${paramsAreNotServed}`, field: 'spec.paramKind' }]),
+      : [
+          {
+            reason: 'FieldValueForbidden',
+            message: `Forbidden: ${paramsAreNotServed}`,
+            field: 'spec.paramKind',
+          },
+        ]),
   ];
-};
+}
 
 const policies: Strategy = {
   generation: 'counted',
@@ -65,12 +90,20 @@ const policies: Strategy = {
   validate: policyCauses,
 };
 
-const bindingCauses = (draft: Draft): readonly Cause[] => [
-  ...(text(draft, 'spec', 'policyName') === '' ? [required('spec.policyName', '')] : []),
-  ...(at(draft, 'spec', 'validationActions') === undefined ? [required('spec.validationActions', '')] : []),
-];
+function bindingCauses(draft: Draft): readonly Cause[] {
+  return [
+    ...(text(draft, 'spec', 'policyName') === '' ? [required('spec.policyName', '')] : []),
+    ...(at(draft, 'spec', 'validationActions') === undefined
+      ? [required('spec.validationActions', '')]
+      : []),
+  ];
+}
 
-const bindings: Strategy = { generation: 'counted', defaults: draft => withMatch(draft, 'matchResources'), validate: bindingCauses };
+const bindings: Strategy = {
+  generation: 'counted',
+  defaults: draft => withMatch(draft, 'matchResources'),
+  validate: bindingCauses,
+};
 
 /** Kinds that configure admission. */
 export const admissionKinds: readonly Kind[] = (
@@ -90,7 +123,12 @@ export const admissionKinds: readonly Kind[] = (
       categories: ['api-extensions'],
       status: true,
       strategy: policies,
-      cells: [name, object => objects(at(object, 'spec', 'validations')).length, () => '<unset>', age],
+      cells: [
+        name,
+        object => objects(at(object, 'spec', 'validations')).length,
+        () => '<unset>',
+        age,
+      ],
     },
     {
       kind: 'ValidatingAdmissionPolicyBinding',

@@ -5,7 +5,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /** Returns HumanDuration: at most two units, the second one only where the first is small. */
-export const humanDuration = (seconds: number): string => {
+export function humanDuration(seconds: number): string {
   if (seconds < -1) return '<invalid>';
   const whole = Math.trunc(Math.max(seconds, 0));
   if (whole < 2 * minute) return `${whole}s`;
@@ -20,13 +20,16 @@ export const humanDuration = (seconds: number): string => {
   if (days < 2 * 365) return `${days}d`;
   const years = Math.trunc(days / 365);
   return years < 8 ? withRest(years, 'y', days % 365, 'd') : `${years}y`;
-};
+}
 
-const withRest = (count: number, unit: string, rest: number, restUnit: string): string =>
-  rest === 0 ? `${count}${unit}` : `${count}${unit}${rest}${restUnit}`;
+function withRest(count: number, unit: string, rest: number, restUnit: string): string {
+  return rest === 0 ? `${count}${unit}` : `${count}${unit}${rest}${restUnit}`;
+}
 
 /** Returns the duration since a time. */
-export const ageOf = (time: unknown, now: Temporal.Instant): string => {
+export function ageOf(time: unknown, now: Temporal.Instant): string {
   if (typeof time !== 'string') return '<unknown>';
-  return humanDuration((now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000);
-};
+  return humanDuration(
+    (now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000,
+  );
+}

@@ -6,7 +6,14 @@ import { definitionCells } from './definition-cells.ts';
 import { builtIn, type KindEntry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 import { roleKinds } from './roles.ts';
-import { controllerRevisions, daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
+import {
+  controllerRevisions,
+  daemonSets,
+  deployments,
+  jobs,
+  replicaSets,
+  statefulSets,
+} from './workloads.ts';
 
 const { age, count, name, word } = cell;
 const cluster = 'Cluster';
@@ -14,7 +21,13 @@ const all = ['all'];
 const extensions = ['api-extensions'];
 const wide = [cell.containers, cell.images, cell.selector] as const;
 const scale = { spec: ['spec', 'replicas'], status: ['status', 'replicas'] } as const;
-const daemonCounts = ['desiredNumberScheduled', 'currentNumberScheduled', 'numberReady', 'updatedNumberScheduled', 'numberAvailable'];
+const daemonCounts = [
+  'desiredNumberScheduled',
+  'currentNumberScheduled',
+  'numberReady',
+  'updatedNumberScheduled',
+  'numberAvailable',
+];
 const deleted = { answersDeletionWithObject: true } as const;
 
 const apps: readonly Kind[] = (
@@ -32,7 +45,13 @@ const apps: readonly Kind[] = (
       categories: all,
       status: true,
       strategy: daemonSets,
-      cells: [name, ...daemonCounts.map(field => count('status', field)), cell.nodeSelector, age, ...wide],
+      cells: [
+        name,
+        ...daemonCounts.map(field => count('status', field)),
+        cell.nodeSelector,
+        age,
+        ...wide,
+      ],
     },
     {
       kind: 'Deployment',
@@ -42,7 +61,14 @@ const apps: readonly Kind[] = (
       status: true,
       scale,
       strategy: deployments,
-      cells: [name, cell.readyReplicas, count('status', 'updatedReplicas'), count('status', 'availableReplicas'), age, ...wide],
+      cells: [
+        name,
+        cell.readyReplicas,
+        count('status', 'updatedReplicas'),
+        count('status', 'availableReplicas'),
+        age,
+        ...wide,
+      ],
     },
     {
       kind: 'ReplicaSet',
@@ -53,7 +79,14 @@ const apps: readonly Kind[] = (
       scale,
       strategy: replicaSets,
       selectable: ['status.replicas'],
-      cells: [name, count('spec', 'replicas'), count('status', 'replicas'), count('status', 'readyReplicas'), age, ...wide],
+      cells: [
+        name,
+        count('spec', 'replicas'),
+        count('status', 'replicas'),
+        count('status', 'readyReplicas'),
+        age,
+        ...wide,
+      ],
     },
     {
       kind: 'StatefulSet',
@@ -92,7 +125,13 @@ const budgetKind = builtIn(
   shortNames: ['pdb'],
   status: true,
   strategy: budgets,
-  cells: [name, cell.budgetBound('minAvailable'), cell.budgetBound('maxUnavailable'), count('status', 'disruptionsAllowed'), age],
+  cells: [
+    name,
+    cell.budgetBound('minAvailable'),
+    cell.budgetBound('maxUnavailable'),
+    count('status', 'disruptionsAllowed'),
+    age,
+  ],
 });
 
 const leaseKind = builtIn(
@@ -116,7 +155,13 @@ const priorityClassKind = builtIn(
   scope: cluster,
   shortNames: ['pc'],
   strategy: priorityClasses,
-  cells: [name, count('value'), object => object['globalDefault'] === true, age, word('preemptionPolicy')],
+  cells: [
+    name,
+    count('value'),
+    object => object['globalDefault'] === true,
+    age,
+    word('preemptionPolicy'),
+  ],
 });
 
 const attachmentKind = builtIn(
@@ -141,8 +186,8 @@ const attachmentKind = builtIn(
 });
 
 /** Returns the kind of CustomResourceDefinitions, with a strategy that knows schemas. */
-export const definitionKind = (strategy: Strategy): Kind =>
-  builtIn(
+export function definitionKind(strategy: Strategy): Kind {
+  return builtIn(
     'apiextensions.k8s.io',
     'v1',
     'apiextensions',
@@ -156,6 +201,7 @@ export const definitionKind = (strategy: Strategy): Kind =>
     strategy,
     cells: definitionCells,
   });
+}
 
 /** Kinds that are served from the start, except CustomResourceDefinitions. */
 export const builtInKinds: readonly Kind[] = [

@@ -11,32 +11,40 @@ type Cell = Column['cell'];
 
 export const name: Cell = object => object.metadata.name;
 export const age: Cell = (object, now) => ageOf(object.metadata.creationTimestamp, now);
-const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
 
-const numberAt = (object: Stored, ...path: readonly string[]): number => number(at(object, ...path));
+function numberAt(object: Stored, ...path: readonly string[]): number {
+  return number(at(object, ...path));
+}
 
 /** Returns the ready replicas and the wanted ones. */
-export const readyReplicas: Cell = object => `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`;
+export const readyReplicas: Cell = object =>
+  `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`;
 
 /** Returns the number at a path, 0 when there is none. */
-export const count =
-  (...path: readonly string[]): Cell =>
-  object =>
-    number(at(object, ...path));
+export function count(...path: readonly string[]): Cell {
+  return object => number(at(object, ...path));
+}
 
 /** Returns the text at a path. */
-export const word =
-  (...path: readonly string[]): Cell =>
-  object =>
-    text(object, ...path);
+export function word(...path: readonly string[]): Cell {
+  return object => text(object, ...path);
+}
 
 /** Returns the number of members in maps and lists. */
-export const size =
-  (...paths: readonly string[]): Cell =>
-  object =>
-    paths.reduce((sum, path) => sum + items(at(object, path)).length + Object.keys(part(object, path)).length, 0);
+export function size(...paths: readonly string[]): Cell {
+  return object =>
+    paths.reduce(
+      (sum, path) => sum + items(at(object, path)).length + Object.keys(part(object, path)).length,
+      0,
+    );
+}
 
-const templateContainers = (object: Stored): readonly Json[] => items(at(object, 'spec', 'template', 'spec', 'containers'));
+function templateContainers(object: Stored): readonly Json[] {
+  return items(at(object, 'spec', 'template', 'spec', 'containers'));
+}
 export const containers: Cell = object =>
   templateContainers(object)
     .map(one => text(one, 'name'))
@@ -47,28 +55,33 @@ export const images: Cell = object =>
     .join(',');
 
 /** Returns metav1.FormatLabelSelector. */
-export const shownSelector = (object: Stored): string => {
+export function shownSelector(object: Stored): string {
   const given = at(object, 'spec', 'selector');
   if (given === undefined) return '<none>';
-  const labels = Object.entries(strings(at(given, 'matchLabels'))).map(([key, value]) => `${key}=${value}`);
+  const labels = Object.entries(strings(at(given, 'matchLabels'))).map(
+    ([key, value]) => `${key}=${value}`,
+  );
   const expressions = objects(at(given, 'matchExpressions')).map(one => {
     const [key, operator] = [text(one, 'key'), text(one, 'operator')];
     const values = [...items(one['values'])].map(String).sort().join(',');
     if (operator === 'Exists') return key;
-    return operator === 'DoesNotExist' ? `!${key}` : `${key} ${operator === 'In' ? 'in' : 'notin'} (${values})`;
+    return operator === 'DoesNotExist'
+      ? `!${key}`
+      : `${key} ${operator === 'In' ? 'in' : 'notin'} (${values})`;
   });
   const all = [...labels, ...expressions].sort();
   return all.length === 0 ? '<none>' : all.join(',');
-};
+}
 
 export const selector: Cell = object => shownSelector(object);
 
 /** Returns labels.FormatLabels. */
-const labels = (value: Json | undefined): string => {
+function labels(value: Json | undefined): string {
   const all = Object.entries(strings(value)).map(([key, one]) => `${key}=${one}`);
   return all.length === 0 ? '<none>' : all.sort().join(',');
-};
-export const nodeSelector: Cell = object => labels(at(object, 'spec', 'template', 'spec', 'nodeSelector'));
+}
+export const nodeSelector: Cell = object =>
+  labels(at(object, 'spec', 'template', 'spec', 'nodeSelector'));
 
 const rolePrefix = 'node-role.kubernetes.io/';
 export const nodeRoles: Cell = object => {
@@ -86,29 +99,29 @@ export const nodeStatus: Cell = object => {
   return at(object, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state;
 };
 
-export const nodeAddress =
-  (type: string): Cell =>
-  object =>
+export function nodeAddress(type: string): Cell {
+  return object =>
     text(
       objects(at(object, 'status', 'addresses')).find(one => one['type'] === type),
       'address',
     ) || '<none>';
+}
 
-export const nodeInfo =
-  (field: string): Cell =>
-  object => {
+export function nodeInfo(field: string): Cell {
+  return object => {
     const value = text(object, 'status', 'nodeInfo', field) || '<unknown>';
     const architecture = text(object, 'status', 'nodeInfo', 'architecture');
     return field === 'kernelVersion' && architecture !== '' ? `${value} (${architecture})` : value;
   };
+}
 
 /** Returns a budget's minAvailable or maxUnavailable. */
-export const budgetBound =
-  (field: 'minAvailable' | 'maxUnavailable'): Cell =>
-  object => {
+export function budgetBound(field: 'minAvailable' | 'maxUnavailable'): Cell {
+  return object => {
     const value = at(object, 'spec', field);
     return typeof value === 'string' || typeof value === 'number' ? String(value) : 'N/A';
   };
+}
 
 const jobConditions = [
   ['Complete', 'Complete'],
@@ -123,7 +136,9 @@ export const jobStatus: Cell = object => {
   const holds = (type: string | undefined): boolean =>
     type === undefined
       ? object.metadata.deletionTimestamp !== undefined
-      : objects(at(object, 'status', 'conditions')).some(one => one['type'] === type && one['status'] === 'True');
+      : objects(at(object, 'status', 'conditions')).some(
+          one => one['type'] === type && one['status'] === 'True',
+        );
   return jobConditions.find(([type]) => holds(type))?.[1] ?? 'Running';
 };
 
@@ -136,10 +151,15 @@ export const jobCompletions: Cell = object => {
 };
 
 export const jobDuration: Cell = (object, now) => {
-  const [start, end] = [text(object, 'status', 'startTime'), text(object, 'status', 'completionTime')];
+  const [start, end] = [
+    text(object, 'status', 'startTime'),
+    text(object, 'status', 'completionTime'),
+  ];
   if (start === '') return '';
   const until = end === '' ? now : Temporal.Instant.from(end);
-  return humanDuration((until.epochMilliseconds - Temporal.Instant.from(start).epochMilliseconds) / 1000);
+  return humanDuration(
+    (until.epochMilliseconds - Temporal.Instant.from(start).epochMilliseconds) / 1000,
+  );
 };
 
 /** Returns the controller: `statefulset.apps/db`. */
@@ -151,33 +171,37 @@ export const controller: Cell = ({ metadata }) => {
 };
 
 /** Returns access modes in short: RWO, ROX, RWX, RWOP. */
-export const accessModes =
-  (...path: readonly string[]): Cell =>
-  object => {
-    const short = { ReadWriteOnce: 'RWO', ReadOnlyMany: 'ROX', ReadWriteMany: 'RWX', ReadWriteOncePod: 'RWOP' };
+export function accessModes(...path: readonly string[]): Cell {
+  return object => {
+    const short = {
+      ReadWriteOnce: 'RWO',
+      ReadOnlyMany: 'ROX',
+      ReadWriteMany: 'RWX',
+      ReadWriteOncePod: 'RWOP',
+    };
     const modes = items(at(object, ...path));
     return Object.entries(short)
       .filter(([mode]) => modes.includes(mode))
       .map(([, word]) => word)
       .join(',');
   };
+}
 
 export const volumePhase: Cell = object =>
   object.metadata.deletionTimestamp === undefined ? text(object, 'status', 'phase') : 'Terminating';
 
 /** Returns an optional text: `<unset>` when it is missing. */
-export const orUnset =
-  (...path: readonly string[]): Cell =>
-  object => {
+export function orUnset(...path: readonly string[]): Cell {
+  return object => {
     const value = at(object, ...path);
     return typeof value === 'string' ? value : '<unset>';
   };
+}
 
 /** Returns a cell of a claim that is empty until it is bound. */
-export const whenBound =
-  (cell: Cell): Cell =>
-  (object, now) =>
-    text(object, 'spec', 'volumeName') === '' ? '' : cell(object, now);
+export function whenBound(cell: Cell): Cell {
+  return (object, now) => (text(object, 'spec', 'volumeName') === '' ? '' : cell(object, now));
+}
 
 export const claimOf: Cell = object =>
   at(object, 'spec', 'claimRef') === undefined

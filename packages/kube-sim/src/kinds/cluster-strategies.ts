@@ -1,6 +1,17 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
 import { type Cause, notAllowed, notOneOf, required, wrong } from '../failure.ts';
-import { at, type Draft, items, metaOf, objects, part, type Stored, strings, text, withMeta } from '../object.ts';
+import {
+  at,
+  type Draft,
+  items,
+  metaOf,
+  objects,
+  part,
+  type Stored,
+  strings,
+  text,
+  withMeta,
+} from '../object.ts';
 import type { Context, Strategy } from './kind.ts';
 import { labelNameProblem } from './names.ts';
 
@@ -9,7 +20,9 @@ import { labelNameProblem } from './names.ts';
  * coordination, storage.
  */
 
-const keepSpec = (draft: Draft, before: Stored): Draft => ({ ...draft, spec: before['spec'] });
+function keepSpec(draft: Draft, before: Stored): Draft {
+  return { ...draft, spec: before['spec'] };
+}
 
 export const namespaces: Strategy = {
   generation: 'none',
@@ -20,7 +33,12 @@ export const namespaces: Strategy = {
     return withMeta(
       {
         ...draft,
-        spec: { ...part(draft, 'spec'), finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] },
+        spec: {
+          ...part(draft, 'spec'),
+          finalizers: finalizers.includes('kubernetes')
+            ? finalizers
+            : [...finalizers, 'kubernetes'],
+        },
         status: { phase: 'Active' },
       },
       { labels: { ...part(draft, 'metadata', 'labels'), 'kubernetes.io/metadata.name': name } },
@@ -31,7 +49,10 @@ export const namespaces: Strategy = {
     withMeta(
       { ...draft, spec: before['spec'] },
       {
-        labels: { ...part(draft, 'metadata', 'labels'), 'kubernetes.io/metadata.name': before.metadata.name },
+        labels: {
+          ...part(draft, 'metadata', 'labels'),
+          'kubernetes.io/metadata.name': before.metadata.name,
+        },
       },
     ),
   updatingStatus: keepSpec,
@@ -50,8 +71,12 @@ export const nodes: Strategy = {
   // have been checked.
   creating: draft => {
     const taints = objects(at(draft, 'spec', 'taints'));
-    const has = taints.some(({ key, effect }) => key === notReady.key && effect === notReady.effect);
-    return has ? draft : { ...draft, spec: { ...part(draft, 'spec'), taints: [...taints, notReady] } };
+    const has = taints.some(
+      ({ key, effect }) => key === notReady.key && effect === notReady.effect,
+    );
+    return has
+      ? draft
+      : { ...draft, spec: { ...part(draft, 'spec'), taints: [...taints, notReady] } };
   },
   updatingStatus: keepSpec,
   validate: draft => taintCauses(objects(at(draft, 'spec', 'taints'))),
@@ -59,7 +84,7 @@ export const nodes: Strategy = {
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-const taintCauses = (taints: readonly JsonObject[]): readonly Cause[] => {
+function taintCauses(taints: readonly JsonObject[]): readonly Cause[] {
   const seen = new Set<string>();
   return taints.flatMap((taint, index): readonly Cause[] => {
     const [key, effect] = [text(taint, 'key'), text(taint, 'effect')];
@@ -71,16 +96,22 @@ const taintCauses = (taints: readonly JsonObject[]): readonly Cause[] => {
     seen.add(`${key}:${effect}`);
     if (!twice) return [];
     // Go formats its internal type here.
-    const shown = { Key: key, Value: text(taint, 'value'), Effect: effect, TimeAdded: taint['timeAdded'] ?? null };
+    const shown = {
+      Key: key,
+      Value: text(taint, 'value'),
+      Effect: effect,
+      TimeAdded: taint['timeAdded'] ?? null,
+    };
     const message = `Duplicate value: ${JSON.stringify(shown)}: taints must be unique by key and effect pair`;
     return [{ reason: 'FieldValueDuplicate', message, field: path }];
   });
-};
+}
 
 const budgetPolicies = ['AlwaysAllow', 'IfHealthyBudget'];
 
-const boundCauses = (field: string, value: unknown): readonly Cause[] => {
-  if (typeof value === 'number') return value < 0 ? [wrong(field, value, 'must be greater than or equal to 0')] : [];
+function boundCauses(field: string, value: unknown): readonly Cause[] {
+  if (typeof value === 'number')
+    return value < 0 ? [wrong(field, value, 'must be greater than or equal to 0')] : [];
   if (typeof value !== 'string') return [];
   if (!/^[0-9]+%$/.test(value)) {
     return [
@@ -91,16 +122,20 @@ const boundCauses = (field: string, value: unknown): readonly Cause[] => {
       ),
     ];
   }
-  return Number(value.slice(0, -1)) > 100 ? [wrong(field, value, 'must not be greater than 100%')] : [];
-};
+  return Number(value.slice(0, -1)) > 100
+    ? [wrong(field, value, 'must not be greater than 100%')]
+    : [];
+}
 
 /** Returns a spec as Go formats its internal type in a message. */
-const internalSpec = (spec: JsonObject): JsonObject => ({
-  MinAvailable: spec['minAvailable'] ?? null,
-  Selector: spec['selector'] ?? null,
-  MaxUnavailable: spec['maxUnavailable'] ?? null,
-  UnhealthyPodEvictionPolicy: spec['unhealthyPodEvictionPolicy'] ?? null,
-});
+function internalSpec(spec: JsonObject): JsonObject {
+  return {
+    MinAvailable: spec['minAvailable'] ?? null,
+    Selector: spec['selector'] ?? null,
+    MaxUnavailable: spec['maxUnavailable'] ?? null,
+    UnhealthyPodEvictionPolicy: spec['unhealthyPodEvictionPolicy'] ?? null,
+  };
+}
 
 const counts = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const;
 
@@ -109,17 +144,28 @@ export const budgets: Strategy = {
   validateStatus: draft =>
     counts.flatMap(field => {
       const value = at(draft, 'status', field);
-      return typeof value === 'number' && value < 0 ? [wrong(`status.${field}`, value, 'must be greater than or equal to 0')] : [];
+      return typeof value === 'number' && value < 0
+        ? [wrong(`status.${field}`, value, 'must be greater than or equal to 0')]
+        : [];
     }),
   generation: 'counted',
-  creating: draft => ({ ...draft, status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 } }),
+  creating: draft => ({
+    ...draft,
+    status: { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 },
+  }),
   updatingStatus: keepSpec,
   validate: draft => {
     const [min, max] = [at(draft, 'spec', 'minAvailable'), at(draft, 'spec', 'maxUnavailable')];
     const policy = at(draft, 'spec', 'unhealthyPodEvictionPolicy');
     return [
       ...(min !== undefined && max !== undefined
-        ? [wrong('spec', internalSpec(part(draft, 'spec')), 'minAvailable and maxUnavailable cannot be both set')]
+        ? [
+            wrong(
+              'spec',
+              internalSpec(part(draft, 'spec')),
+              'minAvailable and maxUnavailable cannot be both set',
+            ),
+          ]
         : []),
       ...boundCauses('spec.minAvailable', min),
       ...boundCauses('spec.maxUnavailable', max),
@@ -133,7 +179,10 @@ export const budgets: Strategy = {
 export const priorityClasses: Strategy = {
   generation: 'counted',
   defaults: draft => ({ preemptionPolicy: 'PreemptLowerPriority', ...draft }),
-  validateUpdate: (draft, before) => (draft['value'] === before['value'] ? [] : [notAllowed('value', 'may not be changed in an update.')]),
+  validateUpdate: (draft, before) =>
+    draft['value'] === before['value']
+      ? []
+      : [notAllowed('value', 'may not be changed in an update.')],
   validate: draft => {
     const name = text(draft, 'metadata', 'name');
     const value = draft['value'];
@@ -151,7 +200,9 @@ export const leases: Strategy = {
     const duration = at(draft, 'spec', 'leaseDurationSeconds');
     const transitions = at(draft, 'spec', 'leaseTransitions');
     return [
-      ...(typeof duration === 'number' && duration <= 0 ? [wrong('spec.leaseDurationSeconds', duration, 'must be greater than 0')] : []),
+      ...(typeof duration === 'number' && duration <= 0
+        ? [wrong('spec.leaseDurationSeconds', duration, 'must be greater than 0')]
+        : []),
       ...(typeof transitions === 'number' && transitions < 0
         ? [wrong('spec.leaseTransitions', transitions, 'must be greater than or equal to 0')]
         : []),
@@ -166,7 +217,9 @@ export const events: Strategy = {
     const own = text(draft, 'metadata', 'namespace');
     // An event about a cluster-scoped object is in `default` (or kube-system, for old clients).
     const fits = namespace === '' ? own === 'default' || own === 'kube-system' : namespace === own;
-    return fits ? [] : [wrong('involvedObject.namespace', namespace, 'does not match event.namespace')];
+    return fits
+      ? []
+      : [wrong('involvedObject.namespace', namespace, 'does not match event.namespace')];
   },
 };
 
@@ -183,44 +236,73 @@ export const secrets: Strategy = {
   generation: 'none',
   defaults: draft => {
     const { stringData, ...rest } = draft;
-    const added = Object.fromEntries(Object.entries(strings(stringData)).map(([key, value]) => [key, base64(value)]));
-    return { type: 'Opaque', ...rest, ...(Object.keys(added).length === 0 ? {} : { data: { ...part(draft, 'data'), ...added } }) };
+    const added = Object.fromEntries(
+      Object.entries(strings(stringData)).map(([key, value]) => [key, base64(value)]),
+    );
+    return {
+      type: 'Opaque',
+      ...rest,
+      ...(Object.keys(added).length === 0 ? {} : { data: { ...part(draft, 'data'), ...added } }),
+    };
   },
-  validateUpdate: (draft, before) => (draft['type'] === before['type'] ? [] : [wrong('type', draft['type'], 'field is immutable')]),
+  validateUpdate: (draft, before) =>
+    draft['type'] === before['type'] ? [] : [wrong('type', draft['type'], 'field is immutable')],
 };
 
-const base64 = (value: string): string => new TextEncoder().encode(value).toBase64();
+function base64(value: string): string {
+  return new TextEncoder().encode(value).toBase64();
+}
 
 export const serviceAccounts: Strategy = { generation: 'none' };
 
-const finalizer = (draft: Draft, name: string): Draft => {
+function finalizer(draft: Draft, name: string): Draft {
   const finalizers = items(metaOf(draft)['finalizers']);
   return finalizers.includes(name) ? draft : withMeta(draft, { finalizers: [...finalizers, name] });
-};
+}
 
-const volumePhase = (draft: Draft, { now }: Context): Draft => ({ ...draft, status: { phase: 'Pending', lastPhaseTransitionTime: now } });
+function volumePhase(draft: Draft, { now }: Context): Draft {
+  return { ...draft, status: { phase: 'Pending', lastPhaseTransitionTime: now } };
+}
 
 export const persistentVolumes: Strategy = {
   generation: 'none',
-  defaults: draft => ({ ...draft, spec: { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem', ...volumeSource(draft) } }),
-  creating: (draft, context) => volumePhase(finalizer(draft, 'kubernetes.io/pv-protection'), context),
+  defaults: draft => ({
+    ...draft,
+    spec: {
+      persistentVolumeReclaimPolicy: 'Retain',
+      volumeMode: 'Filesystem',
+      ...volumeSource(draft),
+    },
+  }),
+  creating: (draft, context) =>
+    volumePhase(finalizer(draft, 'kubernetes.io/pv-protection'), context),
   updatingStatus: keepSpec,
-  validate: draft => (items(at(draft, 'spec', 'accessModes')).length === 0 ? [required('spec.accessModes')] : []),
+  validate: draft =>
+    items(at(draft, 'spec', 'accessModes')).length === 0 ? [required('spec.accessModes')] : [],
 };
 
-const volumeSource = (draft: Draft): JsonObject => {
+function volumeSource(draft: Draft): JsonObject {
   const spec = part(draft, 'spec');
-  return spec['hostPath'] === undefined ? spec : { ...spec, hostPath: { type: '', ...part(spec, 'hostPath') } };
-};
+  return spec['hostPath'] === undefined
+    ? spec
+    : { ...spec, hostPath: { type: '', ...part(spec, 'hostPath') } };
+}
 
 export const persistentVolumeClaims: Strategy = {
   generation: 'none',
   defaults: draft => ({ ...draft, spec: { volumeMode: 'Filesystem', ...part(draft, 'spec') } }),
-  creating: draft => ({ ...finalizer(draft, 'kubernetes.io/pvc-protection'), status: { phase: 'Pending' } }),
+  creating: draft => ({
+    ...finalizer(draft, 'kubernetes.io/pvc-protection'),
+    status: { phase: 'Pending' },
+  }),
   updatingStatus: keepSpec,
   validate: draft => [
-    ...(items(at(draft, 'spec', 'accessModes')).length === 0 ? [required('spec.accessModes', 'at least 1 access mode is required')] : []),
-    ...(at(draft, 'spec', 'resources', 'requests', 'storage') === undefined ? [required('spec.resources[storage]')] : []),
+    ...(items(at(draft, 'spec', 'accessModes')).length === 0
+      ? [required('spec.accessModes', 'at least 1 access mode is required')]
+      : []),
+    ...(at(draft, 'spec', 'resources', 'requests', 'storage') === undefined
+      ? [required('spec.resources[storage]')]
+      : []),
   ],
 };
 
@@ -229,5 +311,8 @@ export const volumeAttachments: Strategy = {
   generation: 'none',
   creating: draft => ({ ...draft, status: { attached: false } }),
   updatingStatus: keepSpec,
-  validateUpdate: (draft, before) => (sameJson(draft['spec'], before['spec']) ? [] : [wrong('spec', draft['spec'], 'field is immutable')]),
+  validateUpdate: (draft, before) =>
+    sameJson(draft['spec'], before['spec'])
+      ? []
+      : [wrong('spec', draft['spec'], 'field is immutable')],
 };

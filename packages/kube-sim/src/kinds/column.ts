@@ -20,11 +20,18 @@ const texts: Readonly<Record<string, readonly ColumnText[] | undefined>> = colum
  * Returns the columns of a built-in resource: definitions of the API server (columns.json, checked
  * by test/conformance/types), with their cells.
  */
-export const columnsOf = (resource: string, ...cells: readonly Column['cell'][]): readonly Column[] => {
+export function columnsOf(
+  resource: string,
+  ...cells: readonly Column['cell'][]
+): readonly Column[] {
   const heads = texts[resource] ?? [];
-  if (heads.length !== cells.length) throw new Error(`${resource} has ${heads.length} columns and ${cells.length} cells`);
+  if (heads.length !== cells.length)
+    throw new Error(`${resource} has ${heads.length} columns and ${cells.length} cells`);
   return heads.map((head, index) => ({ ...head, cell: cells[index] as Column['cell'] }));
-};
+}
 
 /** The first column of every kind. */
-export const nameColumn: Column = { ...(texts['pods']?.[0] as ColumnText), cell: object => object.metadata.name };
+export const nameColumn: Column = {
+  ...(texts['pods']?.[0] as ColumnText),
+  cell: object => object.metadata.name,
+};

@@ -30,7 +30,9 @@ const podFields = [
   'status.nominatedNodeName',
 ] as const;
 const eventFields = [
-  ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(field => `involvedObject.${field}`),
+  ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+    field => `involvedObject.${field}`,
+  ),
   'reason',
   'reportingComponent',
   'source',
@@ -83,7 +85,14 @@ export const coreKinds: readonly Kind[] = (
       strategy: configMaps,
       cells: [name, cell.size('data', 'binaryData'), age],
     },
-    { kind: 'Event', plural: 'events', shortNames: ['ev'], strategy: events, selectable: eventFields, cells: eventCells },
+    {
+      kind: 'Event',
+      plural: 'events',
+      shortNames: ['ev'],
+      strategy: events,
+      selectable: eventFields,
+      cells: eventCells,
+    },
     {
       kind: 'Namespace',
       plural: 'namespaces',
@@ -135,7 +144,20 @@ export const coreKinds: readonly Kind[] = (
       selectable: podFields,
       cells: podCells,
     },
-    { kind: 'Secret', plural: 'secrets', strategy: secrets, selectable: ['type'], cells: [name, word('type'), cell.size('data'), age] },
-    { kind: 'ServiceAccount', plural: 'serviceaccounts', shortNames: ['sa'], ...deleted, strategy: serviceAccounts, cells: [name, age] },
+    {
+      kind: 'Secret',
+      plural: 'secrets',
+      strategy: secrets,
+      selectable: ['type'],
+      cells: [name, word('type'), cell.size('data'), age],
+    },
+    {
+      kind: 'ServiceAccount',
+      plural: 'serviceaccounts',
+      shortNames: ['sa'],
+      ...deleted,
+      strategy: serviceAccounts,
+      cells: [name, age],
+    },
   ] satisfies readonly KindEntry[]
 ).map(builtIn('', 'v1', 'core'));

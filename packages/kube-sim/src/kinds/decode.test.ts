@@ -4,18 +4,22 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { freeze, part } from '../object.ts';
 import { type Decoded, decode } from './decode.ts';
 
-const read = (draft: JsonObject): Extract<Decoded, { kind: 'decoded' }> => {
+function read(draft: JsonObject): Extract<Decoded, { kind: 'decoded' }> {
   const decoded = decode(draft, 'core.Pod');
   assert.equal(decoded.kind, 'decoded');
   return decoded;
-};
+}
 
-const pod = (name: string, containers: readonly JsonObject[]): JsonObject => ({ metadata: { name }, spec: { containers } });
+function pod(name: string, containers: readonly JsonObject[]): JsonObject {
+  return { metadata: { name }, spec: { containers } };
+}
 
 test('a frozen part that several objects share is decoded once', () => {
   const containers = freeze([{ name: 'main', image: 'x', tty: false }]);
   const [one, other] = [read(pod('a', containers)), read(pod('b', containers))];
-  assert.deepEqual(part(one.object, 'spec')['containers'], [{ name: 'main', image: 'x', resources: {} }]);
+  assert.deepEqual(part(one.object, 'spec')['containers'], [
+    { name: 'main', image: 'x', resources: {} },
+  ]);
   assert.equal(part(one.object, 'spec')['containers'], part(other.object, 'spec')['containers']);
 });
 
@@ -23,10 +27,13 @@ test('of a part that may still change nothing is remembered', () => {
   const containers = [{ name: 'main', image: 'x' }];
   read(pod('a', containers));
   containers[0]!.image = 'y';
-  assert.deepEqual(part(read(pod('a', containers)).object, 'spec')['containers'], [{ name: 'main', image: 'y', resources: {} }]);
+  assert.deepEqual(part(read(pod('a', containers)).object, 'spec')['containers'], [
+    { name: 'main', image: 'y', resources: {} },
+  ]);
 });
 
 test('unknown fields of a shared part are told of every object', () => {
   const containers = freeze([{ name: 'main', image: 'x', color: 'red' }]);
-  for (const name of ['a', 'b']) assert.deepEqual(read(pod(name, containers)).unknown, ['spec.containers[0].color']);
+  for (const name of ['a', 'b'])
+    assert.deepEqual(read(pod(name, containers)).unknown, ['spec.containers[0].color']);
 });

@@ -1,4 +1,11 @@
-import { isObject, type Json, type JsonObject, microTimeText, readTime, timeText } from '@drydock/apimachinery';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  microTimeText,
+  readTime,
+  timeText,
+} from '@drydock/apimachinery';
 import { ReturnedObject } from '../memo.ts';
 import type { Draft } from '../object.ts';
 import { type Field, type FieldType, type Struct, structNamed } from './types.ts';
@@ -24,34 +31,41 @@ type Place = {
 };
 
 /** Returns the full path, with elements of lists and keys of maps: `spec.containers[0].name`. */
-const shown = ({ above, step }: Place): string => {
+function shown({ above, step }: Place): string {
   const before = above === undefined ? '' : shown(above);
   return typeof step === 'number' ? `${before}[${step}]` : within(before, step);
-};
+}
 
 /** Returns Go's path, which contains only fields: `spec.containers.name`. */
-const fieldsOf = ({ above, step, isField }: Place): string => {
+function fieldsOf({ above, step, isField }: Place): string {
   const before = above === undefined ? '' : fieldsOf(above);
   return isField ? within(before, String(step)) : before;
-};
+}
 
-const within = (path: string, key: string): string => (path === '' || key === '' ? path + key : `${path}.${key}`);
+function within(path: string, key: string): string {
+  return path === '' || key === '' ? path + key : `${path}.${key}`;
+}
 
 /**
  * Decodes an object as encoding/json decodes it into the Go type, and encodes it as Go does: drops
  * unknown fields, and null and zero values of fields that are neither pointers nor required;
  * structs that are not pointers are always present.
  */
-export const decode = (draft: Draft, struct: string): Decoded => {
+export function decode(draft: Draft, struct: string): Decoded {
   const unknown: string[] = [];
   try {
-    const object = decodeStruct(draft, structNamed(struct), { unknown, struct, step: '', isField: false });
+    const object = decodeStruct(draft, structNamed(struct), {
+      unknown,
+      struct,
+      step: '',
+      isField: false,
+    });
     return { kind: 'decoded', object, unknown };
   } catch (error) {
     if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };
     throw error;
   }
-};
+}
 
 /**
  * Marks a decoded value with its type: the result of a write's steps is decoded once more, and so
@@ -78,7 +92,12 @@ const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
  * Decodes a value unless it has already been decoded as this type. Values with unknown fields are
  * decoded each time, because these must be reported again.
  */
-const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, place: Place, make: () => T): T => {
+function once<T extends JsonObject | readonly Json[]>(
+  value: T,
+  type: Struct | FieldType,
+  place: Place,
+  make: () => T,
+): T {
   if (DecodedAs.is(value, type)) return value;
   const isFrozen = !isPassing(place) && Object.isFrozen(value);
   const known = isFrozen ? decodedFrom.get(value) : undefined;
@@ -87,12 +106,13 @@ const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | F
   const result = new DecodedAs(make(), type) as unknown as T;
   if (isFrozen && place.unknown.length === toldBefore) decodedFrom.set(value, result);
   return result;
-};
+}
 
-const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject =>
-  once(value, struct, place, () => decodeFields(value, struct, place));
+function decodeStruct(value: JsonObject, struct: Struct, place: Place): JsonObject {
+  return once(value, struct, place, () => decodeFields(value, struct, place));
+}
 
-const decodeFields = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
+function decodeFields(value: JsonObject, struct: Struct, place: Place): JsonObject {
   const result: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
     const given = value[key];
@@ -111,46 +131,59 @@ const decodeFields = (value: JsonObject, struct: Struct, place: Place): JsonObje
     if (zero !== undefined) result[key] = zero;
   }
   return result;
-};
+}
 
 /**
  * Returns whether a value hardly ever repeats: the object itself, its metadata and its status,
  * because most writes change version and status.
  */
-const isPassing = ({ step, above }: Place): boolean =>
-  above === undefined || (above.above === undefined && (step === 'metadata' || step === 'status'));
+function isPassing({ step, above }: Place): boolean {
+  return (
+    above === undefined || (above.above === undefined && (step === 'metadata' || step === 'status'))
+  );
+}
 
-const fieldIn = (above: Place, struct: Struct, key: string): Place => ({
-  unknown: above.unknown,
-  above,
-  struct: struct.name,
-  step: key,
-  isField: true,
-});
+function fieldIn(above: Place, struct: Struct, key: string): Place {
+  return {
+    unknown: above.unknown,
+    above,
+    struct: struct.name,
+    step: key,
+    isField: true,
+  };
+}
 
-const elementIn = (above: Place, step: string | number): Place => ({
-  unknown: above.unknown,
-  above,
-  struct: above.struct,
-  step,
-  isField: false,
-});
+function elementIn(above: Place, step: string | number): Place {
+  return {
+    unknown: above.unknown,
+    above,
+    struct: above.struct,
+    step,
+    isField: false,
+  };
+}
 
 /** Decodes a field. Most values are valid scalars: their path is not needed. */
-const decodeField = (value: Json, type: FieldType, struct: Struct, key: string, place: Place): Json => {
+function decodeField(
+  value: Json,
+  type: FieldType,
+  struct: Struct,
+  key: string,
+  place: Place,
+): Json {
   const plain = type.kind === 'scalar' ? decodeScalar(value, type) : undefined;
   return plain === undefined ? decodeValue(value, type, fieldIn(place, struct, key)) : plain;
-};
+}
 
 /** Returns whether encoding/json omits a field with omitempty. */
-const isLeftOut = (value: Json, { type, pointer, always }: Field): boolean => {
+function isLeftOut(value: Json, { type, pointer, always }: Field): boolean {
   if (always || type.kind === 'struct') return false;
   if (type.kind === 'list') return (value as readonly Json[]).length === 0;
   if (type.kind === 'map') return Object.keys(value as JsonObject).length === 0;
   return !pointer && (value === '' || value === 0 || value === false);
-};
+}
 
-const zeroOf = (type: FieldType, place: Place): Json | undefined => {
+function zeroOf(type: FieldType, place: Place): Json | undefined {
   if (type.kind === 'struct') return decodeStruct({}, structNamed(type.name), place);
   if (type.kind === 'list' || type.kind === 'map') return null;
   const zeros: Partial<Record<string, Json>> = {
@@ -164,9 +197,9 @@ const zeroOf = (type: FieldType, place: Place): Json | undefined => {
     microtime: null,
   };
   return zeros[type.name];
-};
+}
 
-const decodeValue = (value: Json, type: FieldType, place: Place): Json => {
+function decodeValue(value: Json, type: FieldType, place: Place): Json {
   switch (type.kind) {
     case 'struct':
       if (!isObject(value)) return cannot(value, type, place);
@@ -180,33 +213,36 @@ const decodeValue = (value: Json, type: FieldType, place: Place): Json => {
     default:
       return decodeScalar(value, type) ?? cannot(value, type, place);
   }
-};
+}
 
 type Of<K extends FieldType['kind']> = Extract<FieldType, { readonly kind: K }>;
 
-const decodeList = (value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] =>
-  once(value, type, place, () =>
+function decodeList(value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] {
+  return once(value, type, place, () =>
     value.map((item, index) => {
       const at = elementIn(place, index);
       return item === null ? (zeroOf(type.of, at) ?? null) : decodeValue(item, type.of, at);
     }),
   );
+}
 
-const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject =>
-  once(value, type, place, () => {
+function decodeMap(value: JsonObject, type: Of<'map'>, place: Place): JsonObject {
+  return once(value, type, place, () => {
     const result: Record<string, Json> = {};
     for (const key of Object.keys(value)) {
       const given = value[key];
       if (given === undefined) continue;
       const at = elementIn(place, key);
       // A null in a map of strings is an empty string in Go.
-      result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
+      result[key] =
+        given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
     }
     return result;
   });
+}
 
 /** Decodes a scalar; returns undefined where Go cannot. */
-const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {
+function decodeScalar(value: Json, type: Of<'scalar'>): Json | undefined {
   switch (type.name) {
     case 'string':
     case 'bytes':
@@ -219,7 +255,11 @@ const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {
     case 'bool':
       return typeof value === 'boolean' ? value : undefined;
     case 'quantity':
-      return typeof value === 'number' ? String(value) : typeof value === 'string' ? quantity(value) : undefined;
+      return typeof value === 'number'
+        ? String(value)
+        : typeof value === 'string'
+          ? quantity(value)
+          : undefined;
     case 'intstr':
       return typeof value === 'number' || typeof value === 'string' ? value : undefined;
     case 'time':
@@ -230,14 +270,17 @@ const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {
     default:
       return type.name satisfies never;
   }
-};
+}
 
-const layouts = { time: '2006-01-02T15:04:05Z07:00', microtime: '2006-01-02T15:04:05.000000Z07:00' } as const;
+const layouts = {
+  time: '2006-01-02T15:04:05Z07:00',
+  microtime: '2006-01-02T15:04:05.000000Z07:00',
+} as const;
 
 const wholeSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const micros = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-const time = (value: Json, name: 'time' | 'microtime'): Json | undefined => {
+function time(value: Json, name: 'time' | 'microtime'): Json | undefined {
   if (typeof value !== 'string') return undefined;
   if ((name === 'time' ? wholeSeconds : micros).test(value)) return value;
   const instant = name === 'microtime' && !/\.\d{6,}/.test(value) ? undefined : readTime(value);
@@ -247,7 +290,7 @@ const time = (value: Json, name: 'time' | 'microtime'): Json | undefined => {
     );
   }
   return name === 'time' ? timeText(instant) : microTimeText(instant);
-};
+}
 
 const plainQuantity = /^[+-]?\d+$/;
 
@@ -255,20 +298,20 @@ const plainQuantity = /^[+-]?\d+$/;
  * Returns the most common of resource.Quantity's canonical forms: whole thousands of milli-units,
  * and no leading plus.
  */
-const quantity = (text: string): string => {
+function quantity(text: string): string {
   if (plainQuantity.test(text)) return String(Number(text));
   const milli = /^(\d+)000m$/.exec(text);
   return milli?.[1] ?? text;
-};
+}
 
-const goName = (type: FieldType): string => {
+function goName(type: FieldType): string {
   if (type.kind === 'list') return `[]${goName(type.of)}`;
   if (type.kind === 'map') return `map[string]${goName(type.of)}`;
   if (type.kind === 'struct') return `v1.${type.name.split('.')[1] ?? type.name}`;
   return type.name === 'number' ? 'float64' : type.name;
-};
+}
 
-const jsonName = (value: Json): string => {
+function jsonName(value: Json): string {
   if (Array.isArray(value)) return 'array';
   if (isObject(value)) return 'object';
   return typeof value === 'boolean'
@@ -276,11 +319,11 @@ const jsonName = (value: Json): string => {
     : typeof value === 'number'
       ? `number${Number.isInteger(value) ? '' : ` ${value}`}`
       : typeof value;
-};
+}
 
-const cannot = (value: Json, type: FieldType, place: Place): never => {
+function cannot(value: Json, type: FieldType, place: Place): never {
   const struct = place.struct.split('.')[1] ?? place.struct;
   throw new Unreadable(
     `json: cannot unmarshal ${jsonName(value)} into Go struct field ${struct}.${fieldsOf(place)} of type ${goName(type)}`,
   );
-};
+}

@@ -12,7 +12,9 @@ const servedVersions: Cell = object =>
     .join(',');
 
 const isEstablished: Cell = object =>
-  objects(part(object, 'status')['conditions']).some(one => one['type'] === 'Established' && one['status'] === 'True');
+  objects(part(object, 'status')['conditions']).some(
+    one => one['type'] === 'Established' && one['status'] === 'True',
+  );
 
 /**
  * Cells of CustomResourceDefinitions; upstream in

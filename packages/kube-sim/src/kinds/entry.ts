@@ -11,22 +11,28 @@ export type KindEntry = {
   readonly cells: readonly Column['cell'][];
   /** Name of the Go type; group and kind when left out. */
   readonly struct?: string;
-} & Partial<Pick<Kind, 'shortNames' | 'categories' | 'status' | 'scale' | 'selectable' | 'answersDeletionWithObject'>> & {
+} & Partial<
+  Pick<
+    Kind,
+    'shortNames' | 'categories' | 'status' | 'scale' | 'selectable' | 'answersDeletionWithObject'
+  >
+> & {
     readonly scope?: 'Cluster';
   };
 
-const read =
-  (struct: string) =>
-  (draft: Draft): ReadObject => {
+function read(struct: string) {
+  return (draft: Draft): ReadObject => {
     const { apiVersion: _apiVersion, kind: _kind, ...rest } = draft;
     const decoded = decode(rest, struct);
-    return decoded.kind === 'decoded' ? { kind: 'read', object: decoded.object, unknown: decoded.unknown } : decoded;
+    return decoded.kind === 'decoded'
+      ? { kind: 'read', object: decoded.object, unknown: decoded.unknown }
+      : decoded;
   };
+}
 
 /** Returns a kind that every API server has. */
-export const builtIn =
-  (group: string, version: string, goGroup: string) =>
-  (entry: KindEntry): Kind => {
+export function builtIn(group: string, version: string, goGroup: string) {
+  return (entry: KindEntry): Kind => {
     const struct = `${goGroup}.${entry.kind}`;
     const resource = resourceOf(group, entry.plural);
     return {
@@ -50,3 +56,4 @@ export const builtIn =
       shape: { kind: 'go', struct },
     };
   };
+}

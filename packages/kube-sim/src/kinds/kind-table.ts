@@ -1,7 +1,9 @@
 import type { Resource } from '../store/store.ts';
 import type { Kind } from './kind.ts';
 
-const keyOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
+function keyOf(group: string, version: string, plural: string): string {
+  return `${group}/${version}/${plural}`;
+}
 
 /** Currently served kinds: built-in ones, and those of CustomResourceDefinitions. */
 export class KindTable {
@@ -31,7 +33,12 @@ export class KindTable {
 
   /** Returns a kind by its name in manifests; without a version, the first that was added. */
   named(group: string, kind: string, version?: string): Kind | undefined {
-    return this.all().find(one => one.group === group && one.kind === kind && (version === undefined || one.version === version));
+    return this.all().find(
+      one =>
+        one.group === group &&
+        one.kind === kind &&
+        (version === undefined || one.version === version),
+    );
   }
 
   /**

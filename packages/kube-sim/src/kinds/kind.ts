@@ -43,9 +43,15 @@ export type ReadObject =
   | { readonly kind: 'unreadable'; readonly message: string };
 
 /** Source of the merge rules for lists and maps of a kind. */
-export type Shape = { readonly kind: 'go'; readonly struct: string } | { readonly kind: 'schema'; readonly schema: JsonObject };
+export type Shape =
+  | { readonly kind: 'go'; readonly struct: string }
+  | { readonly kind: 'schema'; readonly schema: JsonObject };
 
-export type ScalePaths = { readonly spec: readonly string[]; readonly status: readonly string[]; readonly selector?: readonly string[] };
+export type ScalePaths = {
+  readonly spec: readonly string[];
+  readonly status: readonly string[];
+  readonly selector?: readonly string[];
+};
 
 /** Context of a strategy. */
 export type Context = {
@@ -94,24 +100,36 @@ export type Strategy = {
   readonly countsAnnotations?: true;
 };
 
-export type Admitted = { readonly kind: 'admitted'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
+export type Admitted =
+  | { readonly kind: 'admitted'; readonly draft: Draft }
+  | { readonly kind: 'refused'; readonly failure: Failure };
 
-export const named = ({ group, plural }: Kind): GroupResource => ({ group, resource: plural });
+export function named({ group, plural }: Kind): GroupResource {
+  return { group, resource: plural };
+}
 /** Returns the name in messages about invalid objects and preconditions. */
-export const namedByKind = ({ group, kind }: Kind): GroupResource => ({ group, resource: kind });
-export const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
-  group === '' ? version : `${group}/${version}`;
-export const resourceOf = (group: string, plural: string): Resource => (group === '' ? plural : `${plural}.${group}`);
+export function namedByKind({ group, kind }: Kind): GroupResource {
+  return { group, resource: kind };
+}
+export function apiVersionOf({ group, version }: Pick<Kind, 'group' | 'version'>): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+export function resourceOf(group: string, plural: string): Resource {
+  return group === '' ? plural : `${plural}.${group}`;
+}
 
 /** Returns a value of the indexes by label: `namespace/key=value`. */
-export const labelPlace = (namespace = '', label?: readonly [key: string, value: string]): string =>
-  `${namespace}/${label?.join('=') ?? ''}`;
+export function labelPlace(namespace = '', label?: readonly [key: string, value: string]): string {
+  return `${namespace}/${label?.join('=') ?? ''}`;
+}
 
 /** Index by namespace of objects without a controller, which one may adopt. */
 const orphan: Index = {
   from: ({ metadata }) => metadata.ownerReferences,
   of: ({ metadata }) =>
-    metadata.ownerReferences?.some(({ controller }) => controller === true) === true ? [] : [metadata.namespace ?? ''],
+    metadata.ownerReferences?.some(({ controller }) => controller === true) === true
+      ? []
+      : [metadata.namespace ?? ''],
 };
 
 const owner: Index = {
@@ -119,7 +137,9 @@ const owner: Index = {
   of: ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid),
 };
 
-const nodeNameOf = ({ spec }: Stored): string | undefined => (spec as { readonly nodeName?: string } | undefined)?.nodeName;
+function nodeNameOf({ spec }: Stored): string | undefined {
+  return (spec as { readonly nodeName?: string } | undefined)?.nodeName;
+}
 
 const nodeName: Index = {
   from: nodeNameOf,
@@ -129,7 +149,8 @@ const nodeName: Index = {
 /** Index by namespace and each label. */
 const label: Index = {
   from: ({ metadata }) => metadata.labels,
-  of: ({ metadata }) => Object.entries(metadata.labels ?? {}).map(one => labelPlace(metadata.namespace, one)),
+  of: ({ metadata }) =>
+    Object.entries(metadata.labels ?? {}).map(one => labelPlace(metadata.namespace, one)),
 };
 
 /**
@@ -139,7 +160,8 @@ const label: Index = {
 const wanted: Index = {
   from: ({ spec }) => spec,
   of: ({ metadata, spec }) => {
-    const { matchLabels } = (spec as { readonly selector?: LabelSelector | null } | undefined)?.selector ?? {};
+    const { matchLabels } =
+      (spec as { readonly selector?: LabelSelector | null } | undefined)?.selector ?? {};
     const [first] = Object.entries(matchLabels ?? {});
     return [labelPlace(metadata.namespace, first)];
   },

@@ -2,35 +2,70 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { at, items, objects, part, type Stored, text } from '../object.ts';
 import { ageOf } from './age.ts';
 
-type Shown = { readonly ready: number; readonly reason: string; readonly restarts: number; readonly lastRestart: string };
-
-const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
-const later = (one: string, other: string): string => (other > one ? other : one);
-const isRestartable = (container: JsonObject | undefined): boolean => container?.['restartPolicy'] === 'Always';
-const hasCondition = (pod: Stored, type: string): boolean =>
-  objects(at(pod, 'status', 'conditions')).some(one => one['type'] === type && one['status'] === 'True');
-
-const endOf = (terminated: JsonObject, prefix = ''): string => {
-  if (text(terminated, 'reason') !== '') return prefix + text(terminated, 'reason');
-  const signal = number(terminated['signal']);
-  return signal === 0 ? `${prefix}ExitCode:${number(terminated['exitCode'])}` : `${prefix}Signal:${signal}`;
+type Shown = {
+  readonly ready: number;
+  readonly reason: string;
+  readonly restarts: number;
+  readonly lastRestart: string;
 };
 
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+function later(one: string, other: string): string {
+  return other > one ? other : one;
+}
+function isRestartable(container: JsonObject | undefined): boolean {
+  return container?.['restartPolicy'] === 'Always';
+}
+function hasCondition(pod: Stored, type: string): boolean {
+  return objects(at(pod, 'status', 'conditions')).some(
+    one => one['type'] === type && one['status'] === 'True',
+  );
+}
+
+function endOf(terminated: JsonObject, prefix = ''): string {
+  if (text(terminated, 'reason') !== '') return prefix + text(terminated, 'reason');
+  const signal = number(terminated['signal']);
+  return signal === 0
+    ? `${prefix}ExitCode:${number(terminated['exitCode'])}`
+    : `${prefix}Signal:${signal}`;
+}
+
 /** Returns why an init container is not done; undefined when it is. */
-const initProblem = (status: JsonObject, restartable: boolean, position: string): string | undefined => {
-  const terminated = at(status, 'state', 'terminated') === undefined ? undefined : part(status, 'state', 'terminated');
+function initProblem(
+  status: JsonObject,
+  restartable: boolean,
+  position: string,
+): string | undefined {
+  const terminated =
+    at(status, 'state', 'terminated') === undefined
+      ? undefined
+      : part(status, 'state', 'terminated');
   if (terminated !== undefined && number(terminated['exitCode']) === 0) return undefined;
   if (restartable && status['started'] === true) return undefined;
   if (terminated !== undefined) return endOf(terminated, 'Init:');
   const waiting = text(status, 'state', 'waiting', 'reason');
   return waiting !== '' && waiting !== 'PodInitializing' ? `Init:${waiting}` : `Init:${position}`;
+}
+
+type Init = Shown & {
+  readonly initializing: boolean;
+  readonly ownRestarts: number;
+  readonly ownLastRestart: string;
 };
 
-type Init = Shown & { readonly initializing: boolean; readonly ownRestarts: number; readonly ownLastRestart: string };
-
-const initContainers = (pod: Stored, reason: string): Init => {
+function initContainers(pod: Stored, reason: string): Init {
   const containers = objects(at(pod, 'spec', 'initContainers'));
-  const seen = { ready: 0, reason, restarts: 0, lastRestart: '', ownRestarts: 0, ownLastRestart: '', initializing: false };
+  const seen = {
+    ready: 0,
+    reason,
+    restarts: 0,
+    lastRestart: '',
+    ownRestarts: 0,
+    ownLastRestart: '',
+    initializing: false,
+  };
   for (const [index, status] of objects(at(pod, 'status', 'initContainerStatuses')).entries()) {
     const restartable = isRestartable(containers.find(({ name }) => name === status['name']));
     const finished = text(status, 'lastState', 'terminated', 'finishedAt');
@@ -45,14 +80,22 @@ const initContainers = (pod: Stored, reason: string): Init => {
     if (restartable && status['started'] === true && status['ready'] === true) seen.ready += 1;
   }
   return seen;
-};
+}
 
-const mainContainers = (pod: Stored, from: Init): Shown => {
-  const seen = { ready: from.ready, reason: from.reason, restarts: from.ownRestarts, lastRestart: from.ownLastRestart };
+function mainContainers(pod: Stored, from: Init): Shown {
+  const seen = {
+    ready: from.ready,
+    reason: from.reason,
+    restarts: from.ownRestarts,
+    lastRestart: from.ownLastRestart,
+  };
   let [running, error] = [false, ''];
   for (const status of objects(at(pod, 'status', 'containerStatuses')).toReversed()) {
     seen.restarts += number(status['restartCount']);
-    seen.lastRestart = later(seen.lastRestart, text(status, 'lastState', 'terminated', 'finishedAt'));
+    seen.lastRestart = later(
+      seen.lastRestart,
+      text(status, 'lastState', 'terminated', 'finishedAt'),
+    );
     const waiting = text(status, 'state', 'waiting', 'reason');
     if (waiting !== '') seen.reason = waiting;
     else if (at(status, 'state', 'terminated') !== undefined) {
@@ -67,29 +110,38 @@ const mainContainers = (pod: Stored, from: Init): Shown => {
   if (running && hasCondition(pod, 'Ready')) return { ...seen, reason: 'Running' };
   if (error !== '') return { ...seen, reason: error };
   return running ? { ...seen, reason: 'NotReady' } : seen;
-};
+}
 
-const statusOf = (pod: Stored): Shown => {
+function statusOf(pod: Stored): Shown {
   const phase = text(pod, 'status', 'phase');
-  const gated = objects(at(pod, 'status', 'conditions')).some(one => one['type'] === 'PodScheduled' && one['reason'] === 'SchedulingGated');
+  const gated = objects(at(pod, 'status', 'conditions')).some(
+    one => one['type'] === 'PodScheduled' && one['reason'] === 'SchedulingGated',
+  );
   const begin = gated ? 'SchedulingGated' : text(pod, 'status', 'reason') || phase;
   const init = initContainers(pod, begin);
-  const shown = !init.initializing || hasCondition(pod, 'Initialized') ? mainContainers(pod, init) : init;
+  const shown =
+    !init.initializing || hasCondition(pod, 'Initialized') ? mainContainers(pod, init) : init;
   if (pod.metadata.deletionTimestamp === undefined) return shown;
   if (text(pod, 'status', 'reason') === 'NodeLost') return { ...shown, reason: 'Unknown' };
   return phase === 'Succeeded' || phase === 'Failed' ? shown : { ...shown, reason: 'Terminating' };
-};
+}
 
-const orNone = (value: string): string => (value === '' ? '<none>' : value);
+function orNone(value: string): string {
+  return value === '' ? '<none>' : value;
+}
 
-const gates = (pod: Stored): string => {
+function gates(pod: Stored): string {
   const wanted = objects(at(pod, 'spec', 'readinessGates'));
   if (wanted.length === 0) return '<none>';
   return `${wanted.filter(gate => hasCondition(pod, text(gate, 'conditionType'))).length}/${wanted.length}`;
-};
+}
 
-const containersOf = (pod: Stored): number =>
-  items(at(pod, 'spec', 'containers')).length + objects(at(pod, 'spec', 'initContainers')).filter(isRestartable).length;
+function containersOf(pod: Stored): number {
+  return (
+    items(at(pod, 'spec', 'containers')).length +
+    objects(at(pod, 'spec', 'initContainers')).filter(isRestartable).length
+  );
+}
 
 /**
  * Cells of a pod, in the order of its columns. Upstream: printPod of pkg/printers/internalversion.
@@ -100,7 +152,9 @@ export const podCells = [
   (pod: Stored) => statusOf(pod).reason,
   (pod: Stored, now: Temporal.Instant) => {
     const { restarts, lastRestart } = statusOf(pod);
-    return restarts === 0 || lastRestart === '' ? String(restarts) : `${restarts} (${ageOf(lastRestart, now)} ago)`;
+    return restarts === 0 || lastRestart === ''
+      ? String(restarts)
+      : `${restarts} (${ageOf(lastRestart, now)} ago)`;
   },
   (pod: Stored, now: Temporal.Instant) => ageOf(pod.metadata.creationTimestamp, now),
   (pod: Stored) => orNone(text(objects(at(pod, 'status', 'podIPs'))[0], 'ip')),

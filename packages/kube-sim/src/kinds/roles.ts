@@ -12,36 +12,41 @@ const rbac = 'rbac.authorization.k8s.io';
 const { age, name } = cell;
 
 /** Checks only for a path segment: roles have names like `system:discovery`. */
-const nameProblem = (given: string): string | undefined => {
+function nameProblem(given: string): string | undefined {
   if (given === '.' || given === '..') return `may not be '${given}'`;
   const bad = ['/', '%'].find(sign => given.includes(sign));
   return bad === undefined ? undefined : `may not contain '${bad}'`;
-};
+}
 
-const ruleCauses = (draft: Draft): readonly Cause[] =>
-  objects(draft['rules']).flatMap((rule, index): readonly Cause[] => {
+function ruleCauses(draft: Draft): readonly Cause[] {
+  return objects(draft['rules']).flatMap((rule, index): readonly Cause[] => {
     const verbs = rule['verbs'];
     return Array.isArray(verbs) && verbs.length > 0 ? [] : [required(`rules[${index}].verbs`)];
   });
+}
 
 const roles: Strategy = { generation: 'none', nameProblem, validate: ruleCauses };
 
-const withGroups = (draft: Draft): Draft => {
+function withGroups(draft: Draft): Draft {
   const subjects = objects(draft['subjects']).map(
     (subject): JsonObject =>
-      subject['kind'] === 'ServiceAccount' || text(subject, 'apiGroup') !== '' ? subject : { ...subject, apiGroup: rbac },
+      subject['kind'] === 'ServiceAccount' || text(subject, 'apiGroup') !== ''
+        ? subject
+        : { ...subject, apiGroup: rbac },
   );
   const roleRef = part(draft, 'roleRef');
   const whole = text(roleRef, 'apiGroup') === '' ? { ...roleRef, apiGroup: rbac } : roleRef;
   return { ...draft, ...(draft['subjects'] !== undefined && { subjects }), roleRef: whole };
-};
+}
 
 /** Returns the internal type in messages, which has no JSON names. */
-const asInGo = (roleRef: JsonObject): JsonObject => ({
-  APIGroup: text(roleRef, 'apiGroup'),
-  Kind: text(roleRef, 'kind'),
-  Name: text(roleRef, 'name'),
-});
+function asInGo(roleRef: JsonObject): JsonObject {
+  return {
+    APIGroup: text(roleRef, 'apiGroup'),
+    Kind: text(roleRef, 'kind'),
+    Name: text(roleRef, 'name'),
+  };
+}
 
 const bindings: Strategy = {
   generation: 'none',
@@ -53,25 +58,60 @@ const bindings: Strategy = {
       : [wrong('roleRef', asInGo(part(draft, 'roleRef')), 'field is immutable')],
 };
 
-const subjectsOf =
-  (kind: string) =>
-  (binding: Stored): string =>
+function subjectsOf(kind: string) {
+  return (binding: Stored): string =>
     objects(binding['subjects'])
       .filter(subject => subject['kind'] === kind)
-      .map(subject => (kind === 'ServiceAccount' ? `${text(subject, 'namespace')}/${text(subject, 'name')}` : text(subject, 'name')))
+      .map(subject =>
+        kind === 'ServiceAccount'
+          ? `${text(subject, 'namespace')}/${text(subject, 'name')}`
+          : text(subject, 'name'),
+      )
       .join(', ');
+}
 
-const roleCell = (binding: Stored): string => `${text(binding, 'roleRef', 'kind')}/${text(binding, 'roleRef', 'name')}`;
-const createdAt = ({ metadata }: Stored): string => metadata.creationTimestamp;
-const bindingCells = [name, roleCell, age, subjectsOf('User'), subjectsOf('Group'), subjectsOf('ServiceAccount')];
+function roleCell(binding: Stored): string {
+  return `${text(binding, 'roleRef', 'kind')}/${text(binding, 'roleRef', 'name')}`;
+}
+function createdAt({ metadata }: Stored): string {
+  return metadata.creationTimestamp;
+}
+const bindingCells = [
+  name,
+  roleCell,
+  age,
+  subjectsOf('User'),
+  subjectsOf('Group'),
+  subjectsOf('ServiceAccount'),
+];
 const shown = { answersDeletionWithObject: false } as const;
 
 /** Kinds of RBAC. */
 export const roleKinds: readonly Kind[] = (
   [
-    { kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster', ...shown, strategy: roles, cells: [name, createdAt] },
-    { kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster', ...shown, strategy: bindings, cells: bindingCells },
+    {
+      kind: 'ClusterRole',
+      plural: 'clusterroles',
+      scope: 'Cluster',
+      ...shown,
+      strategy: roles,
+      cells: [name, createdAt],
+    },
+    {
+      kind: 'ClusterRoleBinding',
+      plural: 'clusterrolebindings',
+      scope: 'Cluster',
+      ...shown,
+      strategy: bindings,
+      cells: bindingCells,
+    },
     { kind: 'Role', plural: 'roles', ...shown, strategy: roles, cells: [name, createdAt] },
-    { kind: 'RoleBinding', plural: 'rolebindings', ...shown, strategy: bindings, cells: bindingCells },
+    {
+      kind: 'RoleBinding',
+      plural: 'rolebindings',
+      ...shown,
+      strategy: bindings,
+      cells: bindingCells,
+    },
   ] satisfies readonly KindEntry[]
 ).map(builtIn(rbac, 'v1', 'rbac'));

@@ -19,7 +19,18 @@ export type FieldType =
   | { readonly kind: 'list'; readonly of: FieldType }
   | { readonly kind: 'map'; readonly of: FieldType };
 
-type Scalar = 'string' | 'int32' | 'int64' | 'number' | 'bool' | 'time' | 'microtime' | 'bytes' | 'quantity' | 'intstr' | 'any';
+type Scalar =
+  | 'string'
+  | 'int32'
+  | 'int64'
+  | 'number'
+  | 'bool'
+  | 'time'
+  | 'microtime'
+  | 'bytes'
+  | 'quantity'
+  | 'intstr'
+  | 'any';
 
 export type Field = {
   readonly type: FieldType;
@@ -53,15 +64,18 @@ const scalars = new Set<string>([
   'any',
 ] satisfies readonly Scalar[]);
 
-const typeIn = (text: string): FieldType => {
+function typeIn(text: string): FieldType {
   if (text.startsWith('[')) return { kind: 'list', of: typeIn(text.slice(1, -1)) };
   if (text.startsWith('{')) return { kind: 'map', of: typeIn(text.slice(1, -1)) };
-  return scalars.has(text) ? { kind: 'scalar', name: text as Scalar } : { kind: 'struct', name: text };
-};
+  return scalars.has(text)
+    ? { kind: 'scalar', name: text as Scalar }
+    : { kind: 'struct', name: text };
+}
 
-const fieldIn = (text: string): Field => {
+function fieldIn(text: string): Field {
   const [type = 'any', ...flags] = text.split(' ');
-  const valueOf = (flag: string): string | undefined => flags.find(one => one.startsWith(`${flag}=`))?.slice(flag.length + 1);
+  const valueOf = (flag: string): string | undefined =>
+    flags.find(one => one.startsWith(`${flag}=`))?.slice(flag.length + 1);
   const merge = valueOf('merge');
   const keys = valueOf('keys')?.split('+');
   return {
@@ -74,25 +88,31 @@ const fieldIn = (text: string): Field => {
     ...(merge === undefined ? {} : { merge }),
     ...(keys === undefined ? {} : { keys }),
   };
-};
+}
 
 const texts: Readonly<Record<string, Readonly<Record<string, string>> | undefined>> = definitions;
 const known = new Map<string, Struct>();
 
 /** Returns whether Go writes the field even when it is empty: structs that are not pointers. */
-const isFilled = ({ type, pointer, always }: Field): boolean => always || (type.kind === 'struct' && !pointer);
+function isFilled({ type, pointer, always }: Field): boolean {
+  return always || (type.kind === 'struct' && !pointer);
+}
 
 /**
  * Returns the struct with this name, which must exist: names come from the table of kinds and from
  * other structs.
  */
-export const structNamed = (name: string): Struct => {
+export function structNamed(name: string): Struct {
   const found = known.get(name);
   if (found !== undefined) return found;
   const fields = texts[name];
   if (fields === undefined) throw new Error(`types.json has no type ${name}`);
   const entries = Object.entries(fields).map(([key, field]) => [key, fieldIn(field)] as const);
-  const struct: Struct = { name, fields: new Map(entries), filled: entries.filter(([, field]) => isFilled(field)) };
+  const struct: Struct = {
+    name,
+    fields: new Map(entries),
+    filled: entries.filter(([, field]) => isFilled(field)),
+  };
   known.set(name, struct);
   return struct;
-};
+}

@@ -10,22 +10,29 @@ import { podSpecCauses } from './pod-validation.ts';
  * defaults of pkg/apis.
  */
 
-const spec = (draft: Draft, changes: JsonObject): Draft => ({ ...draft, spec: { ...changes, ...part(draft, 'spec') } });
+function spec(draft: Draft, changes: JsonObject): Draft {
+  return { ...draft, spec: { ...changes, ...part(draft, 'spec') } };
+}
 
-const nonNegative = (draft: Draft, field: string): readonly Cause[] => {
+function nonNegative(draft: Draft, field: string): readonly Cause[] {
   const value = at(draft, 'spec', field);
-  return typeof value === 'number' && value < 0 ? [wrong(`spec.${field}`, value, 'must be greater than or equal to 0')] : [];
-};
+  return typeof value === 'number' && value < 0
+    ? [wrong(`spec.${field}`, value, 'must be greater than or equal to 0')]
+    : [];
+}
 
-const isEmpty = (selector: JsonObject): boolean => Object.keys(selector).length === 0;
+function isEmpty(selector: JsonObject): boolean {
+  return Object.keys(selector).length === 0;
+}
 
 /** Returns the errors of the selector, and of the template that it has to match. */
-const templateCauses = (draft: Draft, restart: readonly string[]): readonly Cause[] => {
+function templateCauses(draft: Draft, restart: readonly string[]): readonly Cause[] {
   const selector = at(draft, 'spec', 'selector');
   const labels = strings(at(draft, 'spec', 'template', 'metadata', 'labels'));
   const causes: Cause[] = [];
   if (selector === undefined || selector === null) causes.push(required('spec.selector'));
-  else if (isEmpty(part(draft, 'spec', 'selector'))) causes.push(wrong('spec.selector', {}, 'empty selector is invalid for deployment'));
+  else if (isEmpty(part(draft, 'spec', 'selector')))
+    causes.push(wrong('spec.selector', {}, 'empty selector is invalid for deployment'));
   if (!matches(readSelector(selector), labels))
     causes.push(
       wrong(
@@ -34,35 +41,52 @@ const templateCauses = (draft: Draft, restart: readonly string[]): readonly Caus
         '`selector` does not match template `labels`',
       ),
     );
-  return [...causes, ...podSpecCauses(part(draft, 'spec', 'template', 'spec'), 'spec.template.spec', restart)];
-};
+  return [
+    ...causes,
+    ...podSpecCauses(part(draft, 'spec', 'template', 'spec'), 'spec.template.spec', restart),
+  ];
+}
 
-const immutableSelector = (draft: Draft, before: Stored): readonly Cause[] =>
-  sameJson(at(draft, 'spec', 'selector'), at(before, 'spec', 'selector'))
+function immutableSelector(draft: Draft, before: Stored): readonly Cause[] {
+  return sameJson(at(draft, 'spec', 'selector'), at(before, 'spec', 'selector'))
     ? []
     : [wrong('spec.selector', at(draft, 'spec', 'selector'), 'field is immutable')];
+}
 
-const rolling = (draft: Draft, field: string, defaults: JsonObject): Draft => {
+function rolling(draft: Draft, field: string, defaults: JsonObject): Draft {
   const given = part(draft, 'spec', field);
   const type = text(given, 'type') || 'RollingUpdate';
-  const rollingUpdate = type === 'RollingUpdate' ? { rollingUpdate: { ...defaults, ...part(given, 'rollingUpdate') } } : {};
-  return { ...draft, spec: { ...part(draft, 'spec'), [field]: { ...given, type, ...rollingUpdate } } };
-};
+  const rollingUpdate =
+    type === 'RollingUpdate'
+      ? { rollingUpdate: { ...defaults, ...part(given, 'rollingUpdate') } }
+      : {};
+  return {
+    ...draft,
+    spec: { ...part(draft, 'spec'), [field]: { ...given, type, ...rollingUpdate } },
+  };
+}
 
 const always = ['Always'];
 
 /** Prepares an update of the status by the controller; labels and annotations stay unchanged. */
-const statusOnly = (draft: Draft, before: Stored): Draft =>
-  withMeta({ ...draft, spec: before['spec'] }, { labels: before.metadata['labels'] });
+function statusOnly(draft: Draft, before: Stored): Draft {
+  return withMeta({ ...draft, spec: before['spec'] }, { labels: before.metadata['labels'] });
+}
 
 export const deployments: Strategy = {
   generation: 'counted',
   countsAnnotations: true,
   defaults: draft =>
-    rolling(templateDefaults(spec(draft, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })), 'strategy', {
-      maxUnavailable: '25%',
-      maxSurge: '25%',
-    }),
+    rolling(
+      templateDefaults(
+        spec(draft, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 }),
+      ),
+      'strategy',
+      {
+        maxUnavailable: '25%',
+        maxSurge: '25%',
+      },
+    ),
   creating: draft => ({ ...draft, status: {} }),
   updatingStatus: statusOnly,
   validate: draft => [...nonNegative(draft, 'replicas'), ...templateCauses(draft, always)],
@@ -79,7 +103,7 @@ export const replicaSets: Strategy = {
 };
 
 /** Sets the defaults of claim templates, which are those of claims. */
-const claimTemplates = (draft: Draft): Draft => {
+function claimTemplates(draft: Draft): Draft {
   const given = objects(at(draft, 'spec', 'volumeClaimTemplates'));
   if (given.length === 0) return draft;
   const volumeClaimTemplates = given.map(one => ({
@@ -90,7 +114,7 @@ const claimTemplates = (draft: Draft): Draft => {
     status: { phase: 'Pending', ...part(one, 'status') },
   }));
   return { ...draft, spec: { ...part(draft, 'spec'), volumeClaimTemplates } };
-};
+}
 
 export const statefulSets: Strategy = {
   generation: 'counted',
@@ -117,27 +141,46 @@ export const statefulSets: Strategy = {
 /** Strategy of the revisions of StatefulSets and DaemonSets: the data is immutable. */
 export const controllerRevisions: Strategy = {
   generation: 'none',
-  validateUpdate: (draft, before) => (sameJson(draft['data'], before['data']) ? [] : [wrong('data', draft['data'], 'field is immutable')]),
+  validateUpdate: (draft, before) =>
+    sameJson(draft['data'], before['data'])
+      ? []
+      : [wrong('data', draft['data'], 'field is immutable')],
 };
 
 /** Annotation with the generation of a DaemonSet's template. */
 const templateGeneration = 'deprecated.daemonset.template.generation';
 
-const noDaemons = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
+const noDaemons = {
+  currentNumberScheduled: 0,
+  numberMisscheduled: 0,
+  desiredNumberScheduled: 0,
+  numberReady: 0,
+};
 
 export const daemonSets: Strategy = {
   generation: 'counted',
   defaults: draft =>
-    rolling(templateDefaults(spec(draft, { revisionHistoryLimit: 10 })), 'updateStrategy', { maxUnavailable: 1, maxSurge: 0 }),
+    rolling(templateDefaults(spec(draft, { revisionHistoryLimit: 10 })), 'updateStrategy', {
+      maxUnavailable: 1,
+      maxSurge: 0,
+    }),
   creating: draft =>
     withMeta(
       { ...draft, status: noDaemons },
-      { annotations: { [templateGeneration]: '1', ...strings(at(draft, 'metadata', 'annotations')) } },
+      {
+        annotations: {
+          [templateGeneration]: '1',
+          ...strings(at(draft, 'metadata', 'annotations')),
+        },
+      },
     ),
   updating: (draft, before) => {
     const counted = Number(before.metadata.annotations?.[templateGeneration] ?? 1);
     const isSame = sameJson(at(draft, 'spec', 'template'), at(before, 'spec', 'template'));
-    const annotations = { ...strings(at(draft, 'metadata', 'annotations')), [templateGeneration]: String(isSame ? counted : counted + 1) };
+    const annotations = {
+      ...strings(at(draft, 'metadata', 'annotations')),
+      [templateGeneration]: String(isSame ? counted : counted + 1),
+    };
     return withMeta(draft, { annotations });
   },
   updatingStatus: (draft, before) => ({ ...draft, spec: before['spec'] }),
@@ -149,7 +192,7 @@ export const daemonSets: Strategy = {
  * Sets the selector by the Job's own UID, unless it is manual. Upstream: generateSelector of
  * pkg/registry/batch/job.
  */
-const ownSelector = (job: Draft, { uid }: Context): Draft => {
+function ownSelector(job: Draft, { uid }: Context): Draft {
   if (at(job, 'spec', 'manualSelector') === true) return job;
   const name = text(job, 'metadata', 'name');
   const labels = {
@@ -167,33 +210,39 @@ const ownSelector = (job: Draft, { uid }: Context): Draft => {
         ...part(job, 'spec'),
         manualSelector: false,
         selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
-        template: { ...template, metadata: { ...metadata, labels: { ...part(metadata, 'labels'), ...labels } } },
+        template: {
+          ...template,
+          metadata: { ...metadata, labels: { ...part(metadata, 'labels'), ...labels } },
+        },
       },
     },
     { labels: { ...part(job, 'metadata', 'labels'), ...labels } },
   );
-};
+}
 
 /** Gives a Job without labels those of its template. */
-const labelled = (draft: Draft): Draft =>
-  Object.keys(part(draft, 'metadata', 'labels')).length > 0
+function labelled(draft: Draft): Draft {
+  return Object.keys(part(draft, 'metadata', 'labels')).length > 0
     ? draft
     : withMeta(draft, { labels: at(draft, 'spec', 'template', 'metadata', 'labels') });
+}
 
-const jobDefaults = (draft: Draft): Draft => {
+function jobDefaults(draft: Draft): Draft {
   const job = labelled(templateDefaults(draft));
   const given = part(job, 'spec');
   const [completions, parallelism] = [given['completions'], given['parallelism']];
   return spec(job, {
     // Neither given: one pod, once. Only parallelism given: a work queue, whose end the pods
     // decide.
-    ...(completions === undefined && parallelism === undefined ? { completions: 1, parallelism: 1 } : { parallelism: 1 }),
+    ...(completions === undefined && parallelism === undefined
+      ? { completions: 1, parallelism: 1 }
+      : { parallelism: 1 }),
     backoffLimit: 6,
     completionMode: 'NonIndexed',
     suspend: false,
     podReplacementPolicy: 'TerminatingOrFailed',
   });
-};
+}
 
 export const jobs: Strategy = {
   generation: 'counted',

@@ -3,7 +3,9 @@ import { apiVersion, group, home } from './words.ts';
 
 /** CRDs of KubeVirt for the simulation: fields are free, subresources are the real ones. */
 
-const column = (name: string, type: string, jsonPath: string): JsonObject => ({ name, type, jsonPath });
+function column(name: string, type: string, jsonPath: string): JsonObject {
+  return { name, type, jsonPath };
+}
 
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
@@ -41,7 +43,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-const definition = ({ kind, shortNames, hasStatus, columns }: Kind): JsonObject => {
+function definition({ kind, shortNames, hasStatus, columns }: Kind): JsonObject {
   const plural = `${kind.toLowerCase()}s`;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -56,27 +58,34 @@ const definition = ({ kind, shortNames, hasStatus, columns }: Kind): JsonObject 
           name: 'v1',
           served: true,
           storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } },
+          schema: {
+            openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } },
+          },
           ...(hasStatus && { subresources: { status: {} } }),
           additionalPrinterColumns: columns,
         },
       ],
     },
   };
-};
+}
 
 /** Paths of the simulated virt-api's webhooks. */
-export const paths = { eviction: '/pod-eviction-validate', migration: '/migration-validate-create' } as const;
+export const paths = {
+  eviction: '/pod-eviction-validate',
+  migration: '/migration-validate-create',
+} as const;
 
-const webhook = (name: string, path: string, rule: JsonObject, more: JsonObject): JsonObject => ({
-  name,
-  clientConfig: { service: { namespace: home, name: 'virt-api', path, port: 443 } },
-  rules: [rule],
-  failurePolicy: 'Fail',
-  timeoutSeconds: 10,
-  admissionReviewVersions: ['v1'],
-  ...more,
-});
+function webhook(name: string, path: string, rule: JsonObject, more: JsonObject): JsonObject {
+  return {
+    name,
+    clientConfig: { service: { namespace: home, name: 'virt-api', path, port: 443 } },
+    rules: [rule],
+    failurePolicy: 'Fail',
+    timeoutSeconds: 10,
+    admissionReviewVersions: ['v1'],
+    ...more,
+  };
+}
 
 const webhooks: JsonObject = {
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -89,13 +98,20 @@ const webhooks: JsonObject = {
       { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods/eviction'] },
       {
         sideEffects: 'NoneOnDryRun',
-        matchConditions: [{ name: 'only-vms', expression: 'object.metadata.name.startsWith("virt-launcher")' }],
+        matchConditions: [
+          { name: 'only-vms', expression: 'object.metadata.name.startsWith("virt-launcher")' },
+        ],
       },
     ),
     webhook(
       'migration-create-validator.kubevirt.io',
       paths.migration,
-      { operations: ['CREATE'], apiGroups: [group], apiVersions: ['v1'], resources: ['virtualmachineinstancemigrations'] },
+      {
+        operations: ['CREATE'],
+        apiGroups: [group],
+        apiVersions: ['v1'],
+        resources: ['virtualmachineinstancemigrations'],
+      },
       { sideEffects: 'None' },
     ),
   ],
@@ -108,8 +124,18 @@ export const kubeVirtDefinitions: readonly JsonObject[] = kinds.map(definition);
  * Objects that virt-operator leaves in a cluster beside the CRDs: to be created after them, as an
  * administrator would.
  */
-export const kubeVirtObjects = (configuration: JsonObject = { evictionStrategy: 'LiveMigrate' }): readonly JsonObject[] => [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home } },
-  { apiVersion, kind: 'KubeVirt', metadata: { name: 'kubevirt', namespace: home }, spec: { configuration }, status: { phase: 'Deployed' } },
-  webhooks,
-];
+export function kubeVirtObjects(
+  configuration: JsonObject = { evictionStrategy: 'LiveMigrate' },
+): readonly JsonObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home } },
+    {
+      apiVersion,
+      kind: 'KubeVirt',
+      metadata: { name: 'kubevirt', namespace: home },
+      spec: { configuration },
+      status: { phase: 'Deployed' },
+    },
+    webhooks,
+  ];
+}

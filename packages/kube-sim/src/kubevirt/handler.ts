@@ -1,10 +1,26 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { type Cluster, type Controller, keyOf, split, timeText } from '../controllers/controller.ts';
+import {
+  type Cluster,
+  type Controller,
+  keyOf,
+  split,
+  timeText,
+} from '../controllers/controller.ts';
 import { isDeleting, isFinished, nodeOf as podNodeOf } from '../controllers/pods.ts';
 import { type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 import { memoryOf } from './launcher.ts';
-import { annotations, conditionOf, instances, isUp, labels, launchersOf, migrationStateOf, nodeOf, phaseOf } from './words.ts';
+import {
+  annotations,
+  conditionOf,
+  instances,
+  isUp,
+  labels,
+  launchersOf,
+  migrationStateOf,
+  nodeOf,
+  phaseOf,
+} from './words.ts';
 import { endPod, entered, withoutThis, withThis, writeInstance } from './writing.ts';
 
 /**
@@ -19,52 +35,70 @@ const gibi = 2 ** 30;
 
 type MigrationCourse = { readonly kind: 'lasts' | 'fail' | 'hang'; readonly ms: number };
 
-const courseOf = (vmi: Stored, { baseMs, perGiMs }: MigrationPace): MigrationCourse => {
+function courseOf(vmi: Stored, { baseMs, perGiMs }: MigrationPace): MigrationCourse {
   const said = strings(vmi.metadata.annotations)[annotations.migration] ?? '';
   const usualMs = baseMs + (memoryOf(vmi) / gibi) * perGiMs;
   if (said === 'hang' || said === 'fail') return { kind: said, ms: usualMs };
   const seconds = /^([\d.]+)s$/.exec(said)?.[1];
   return { kind: 'lasts', ms: seconds === undefined ? usualMs : Number(seconds) * 1000 };
-};
+}
 
-const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
+function keysOf({ resource, object }: StoreChange): readonly string[] {
   if (resource === instances) return [`vmi ${keyOf(object)}`];
   if (resource === 'nodes') return [`node /${object.metadata.name}`];
-  const domain = resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
+  const domain =
+    resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
   return domain === undefined ? [] : [`vmi ${object.metadata.namespace ?? ''}/${domain}`];
-};
+}
 
 /** Labels a node that can run VMs. */
-const label = (cluster: Cluster, name: string): void => {
+function label(cluster: Cluster, name: string): void {
   const node = cluster.store.get('nodes', '', name);
-  if (node === undefined || isDeleting(node) || strings(node.metadata.labels)[labels.schedulable] !== undefined) return;
+  if (
+    node === undefined ||
+    isDeleting(node) ||
+    strings(node.metadata.labels)[labels.schedulable] !== undefined
+  )
+    return;
   const own = { ...strings(node.metadata.labels), [labels.schedulable]: 'true' };
   cluster.writes.update('nodes', { ...node, metadata: { ...node.metadata, labels: own } });
+}
+
+const unshared = {
+  reason: 'DisksNotLiveMigratable',
+  message: 'cannot migrate VMI: PVC disk is not shared',
 };
 
-const unshared = { reason: 'DisksNotLiveMigratable', message: 'cannot migrate VMI: PVC disk is not shared' };
-
-const run = (cluster: Cluster, vmi: Stored): void => {
+function run(cluster: Cluster, vmi: Stored): void {
   const isMigratable = strings(vmi.metadata.annotations)[annotations.migratable] !== 'false';
-  const condition = { type: 'LiveMigratable', status: isMigratable ? 'True' : 'False', ...(!isMigratable && unshared) };
+  const condition = {
+    type: 'LiveMigratable',
+    status: isMigratable ? 'True' : 'False',
+    ...(!isMigratable && unshared),
+  };
   const conditions = [...withThis(cluster, vmi, condition)];
   writeInstance(cluster, vmi, { status: { ...entered(cluster, vmi, 'Running'), conditions } });
-};
+}
 
-const now = (cluster: Cluster): string => timeText(cluster.nowMs());
+function now(cluster: Cluster): string {
+  return timeText(cluster.nowMs());
+}
 
-const say = (cluster: Cluster, vmi: Stored, state: JsonObject, more: JsonObject = {}): Stored =>
-  writeInstance(cluster, vmi, { status: { ...more, migrationState: { ...migrationStateOf(vmi), ...state } } });
+function say(cluster: Cluster, vmi: Stored, state: JsonObject, more: JsonObject = {}): Stored {
+  return writeInstance(cluster, vmi, {
+    status: { ...more, migrationState: { ...migrationStateOf(vmi), ...state } },
+  });
+}
 
-const fail = (cluster: Cluster, vmi: Stored, more: JsonObject): void => {
+function fail(cluster: Cluster, vmi: Stored, more: JsonObject): void {
   const { namespace = '' } = vmi.metadata;
   const targetPod = text(migrationStateOf(vmi), 'targetPod');
   say(cluster, vmi, { endTimestamp: now(cluster), completed: true, failed: true, ...more });
   endPod(cluster, namespace, targetPod, 'Failed');
-};
+}
 
 /** Completes a migration: the VM runs in the target, and its mark is removed. */
-const arrive = (cluster: Cluster, vmi: Stored): void => {
+function arrive(cluster: Cluster, vmi: Stored): void {
   const state = migrationStateOf(vmi);
   const [target, sourcePod] = [text(state, 'targetNode'), text(state, 'sourcePod')];
   writeInstance(cluster, vmi, {
@@ -73,11 +107,17 @@ const arrive = (cluster: Cluster, vmi: Stored): void => {
       nodeName: target,
       evacuationNodeName: undefined,
       conditions: [...withoutThis(vmi, 'EvictionRequested')],
-      migrationState: { ...state, endTimestamp: now(cluster), completed: true, failed: false, targetNodeDomainDetected: true },
+      migrationState: {
+        ...state,
+        endTimestamp: now(cluster),
+        completed: true,
+        failed: false,
+        targetNodeDomainDetected: true,
+      },
     },
   });
   endPod(cluster, vmi.metadata.namespace ?? '', sourcePod, 'Succeeded');
-};
+}
 
 /**
  * Simulates the nodes' side. Remembers the start of migrations, because the API has whole seconds
@@ -92,7 +132,11 @@ export class Handler {
   }
 
   controller(): Controller {
-    return { name: 'virt-handler', keysOf, reconcile: (key, cluster) => this.#reconcile(key, cluster) };
+    return {
+      name: 'virt-handler',
+      keysOf,
+      reconcile: (key, cluster) => this.#reconcile(key, cluster),
+    };
   }
 
   #reconcile(key: string, cluster: Cluster): number | undefined {
@@ -104,7 +148,9 @@ export class Handler {
     }
     const vmi = cluster.store.get(instances, namespace, name);
     if (vmi === undefined || !isUp(vmi)) return undefined;
-    const own = launchersOf(cluster, vmi).find(pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod));
+    const own = launchersOf(cluster, vmi).find(
+      pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod),
+    );
     if (isDeleting(vmi) || (own !== undefined && isDeleting(own))) {
       writeInstance(cluster, vmi, { status: entered(cluster, vmi, 'Succeeded') });
       return undefined;
@@ -119,15 +165,27 @@ export class Handler {
   #migrate(cluster: Cluster, vmi: Stored): number | undefined {
     const state = migrationStateOf(vmi);
     const uid = text(state, 'migrationUid');
-    if (uid === '' || text(state, 'targetNode') === '' || state['completed'] === true) return undefined;
-    const target = cluster.store.get('pods', vmi.metadata.namespace ?? '', text(state, 'targetPod'));
+    if (uid === '' || text(state, 'targetNode') === '' || state['completed'] === true)
+      return undefined;
+    const target = cluster.store.get(
+      'pods',
+      vmi.metadata.namespace ?? '',
+      text(state, 'targetPod'),
+    );
     if (state['abortRequested'] === true) {
       const startTimestamp = text(state, 'startTimestamp') || now(cluster);
-      fail(cluster, vmi, { abortStatus: 'Succeeded', startTimestamp, failureReason: 'Live migration has been aborted' });
+      fail(cluster, vmi, {
+        abortStatus: 'Succeeded',
+        startTimestamp,
+        failureReason: 'Live migration has been aborted',
+      });
     } else if (target === undefined || isFinished(target) || isDeleting(target)) {
       fail(cluster, vmi, { failureReason: 'target pod is down' });
     } else if (text(state, 'targetNodeAddress') === '') {
-      say(cluster, vmi, { targetNodeAddress: '10.9.9.9', targetDirectMigrationNodePorts: { '49152': 0 } });
+      say(cluster, vmi, {
+        targetNodeAddress: '10.9.9.9',
+        targetDirectMigrationNodePorts: { '49152': 0 },
+      });
     } else if (text(state, 'startTimestamp') === '') {
       this.#starts.set(uid, cluster.nowMs());
       say(cluster, vmi, { startTimestamp: now(cluster), mode: 'PreCopy' });
@@ -138,7 +196,8 @@ export class Handler {
   #proceed(cluster: Cluster, vmi: Stored, uid: string): number | undefined {
     const { kind, ms } = courseOf(vmi, this.#pace);
     if (kind === 'hang') return undefined;
-    const began = this.#starts.get(uid) ?? Date.parse(text(migrationStateOf(vmi), 'startTimestamp'));
+    const began =
+      this.#starts.get(uid) ?? Date.parse(text(migrationStateOf(vmi), 'startTimestamp'));
     const left = began + ms - cluster.nowMs();
     if (left > 0) return left;
     this.#starts.delete(uid);

@@ -1,6 +1,13 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
-import { isActive, isDeleting, isFinished, isReady, nodeOf as podNodeOf, phaseOf as podPhaseOf } from '../controllers/pods.ts';
+import {
+  isActive,
+  isDeleting,
+  isFinished,
+  isReady,
+  nodeOf as podNodeOf,
+  phaseOf as podPhaseOf,
+} from '../controllers/pods.ts';
 import { type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 import { launcherFor, memoryOf } from './launcher.ts';
@@ -25,33 +32,47 @@ import { entered, withoutThis, withThis, writeInstance, writePod } from './writi
  * pkg/virt-controller/watch/vmi.
  */
 
-const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
+function keysOf({ resource, object }: StoreChange): readonly string[] {
   if (resource === instances) return [keyOf(object)];
-  const domain = resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
+  const domain =
+    resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
   return domain === undefined ? [] : [`${object.metadata.namespace ?? ''}/${domain}`];
-};
+}
 
 /** Returns every pod of the VM, with its node. */
-const activePods = (cluster: Cluster, vmi: Stored): JsonObject =>
-  Object.fromEntries(launchersOf(cluster, vmi).map(pod => [pod.metadata.uid, podNodeOf(pod)]));
+function activePods(cluster: Cluster, vmi: Stored): JsonObject {
+  return Object.fromEntries(
+    launchersOf(cluster, vmi).map(pod => [pod.metadata.uid, podNodeOf(pod)]),
+  );
+}
 
-const notRunning = { type: 'Ready', status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
+const notRunning = {
+  type: 'Ready',
+  status: 'False',
+  reason: 'GuestNotRunning',
+  message: 'Guest VM is not reported as running',
+};
 
-const begin = (cluster: Cluster, vmi: Stored): void => {
+function begin(cluster: Cluster, vmi: Stored): void {
   const pending = writeInstance(cluster, vmi, {
     finalizers: [...new Set([...(vmi.metadata.finalizers ?? []), finalizers.instance])],
     // The real one sets it when the VM is created; its own value stays.
     spec: { evictionStrategy: strategyOf(cluster.store, vmi) },
-    status: { ...entered(cluster, vmi, 'Pending'), conditions: [...withThis(cluster, vmi, notRunning)] },
+    status: {
+      ...entered(cluster, vmi, 'Pending'),
+      conditions: [...withThis(cluster, vmi, notRunning)],
+    },
   });
   cluster.writes.create('pods', launcherFor(pending));
-};
+}
 
 /** Waits for the launcher, which is created once: if it ends before the VM runs, the VM fails. */
-const awaitPod = (cluster: Cluster, vmi: Stored): void => {
+function awaitPod(cluster: Cluster, vmi: Stored): void {
   const [pod] = launchersOf(cluster, vmi);
   if (pod === undefined || isFinished(pod)) {
-    writeInstance(cluster, vmi, { status: { activePods: activePods(cluster, vmi), ...entered(cluster, vmi, 'Failed') } });
+    writeInstance(cluster, vmi, {
+      status: { activePods: activePods(cluster, vmi), ...entered(cluster, vmi, 'Failed') },
+    });
     return;
   }
   const scheduling = writeInstance(cluster, vmi, {
@@ -67,7 +88,7 @@ const awaitPod = (cluster: Cluster, vmi: Stored): void => {
       memory: { guestAtBoot: guest, guestCurrent: guest, guestRequested: guest },
     },
   });
-};
+}
 
 const evictionRequested = {
   type: 'EvictionRequested',
@@ -77,48 +98,67 @@ const evictionRequested = {
 };
 
 /** Shows the mark in a condition of the VM, and in its pod. */
-const showMark = (cluster: Cluster, vmi: Stored, own: Stored): Stored => {
+function showMark(cluster: Cluster, vmi: Stored, own: Stored): Stored {
   const isMarked = markOf(vmi) !== '';
   const shown = strings(own.metadata.annotations)[annotations.evictionInProgress];
-  if (isMarked && shown === undefined) writePod(cluster, own, { annotations: { [annotations.evictionInProgress]: 'true' } });
-  if (!isMarked && shown !== undefined) writePod(cluster, own, { annotations: { [annotations.evictionInProgress]: undefined } });
+  if (isMarked && shown === undefined)
+    writePod(cluster, own, { annotations: { [annotations.evictionInProgress]: 'true' } });
+  if (!isMarked && shown !== undefined)
+    writePod(cluster, own, { annotations: { [annotations.evictionInProgress]: undefined } });
   if (isMarked === (conditionOf(vmi, evictionRequested.type) !== undefined)) return vmi;
-  const conditions = isMarked ? withThis(cluster, vmi, evictionRequested) : withoutThis(vmi, evictionRequested.type);
+  const conditions = isMarked
+    ? withThis(cluster, vmi, evictionRequested)
+    : withoutThis(vmi, evictionRequested.type);
   return writeInstance(cluster, vmi, { status: { conditions: [...conditions] } });
-};
+}
 
-const follow = (cluster: Cluster, vmi: Stored): void => {
-  const own = launchersOf(cluster, vmi).find(pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod));
+function follow(cluster: Cluster, vmi: Stored): void {
+  const own = launchersOf(cluster, vmi).find(
+    pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod),
+  );
   if (own === undefined) {
-    writeInstance(cluster, vmi, { status: { activePods: activePods(cluster, vmi), ...entered(cluster, vmi, 'Failed') } });
+    writeInstance(cluster, vmi, {
+      status: { activePods: activePods(cluster, vmi), ...entered(cluster, vmi, 'Failed') },
+    });
     return;
   }
   const now = showMark(cluster, vmi, own);
   const isGuestUp = phaseOf(now) === 'Running' && isReady(own);
   const ready = isGuestUp ? { type: 'Ready', status: 'True' } : notRunning;
-  writeInstance(cluster, now, { status: { activePods: activePods(cluster, now), conditions: [...withThis(cluster, now, ready)] } });
-};
+  writeInstance(cluster, now, {
+    status: {
+      activePods: activePods(cluster, now),
+      conditions: [...withThis(cluster, now, ready)],
+    },
+  });
+}
 
 /** Deletes the launchers of a VM that has ended, or is being deleted. */
-const end = (cluster: Cluster, vmi: Stored): void => {
+function end(cluster: Cluster, vmi: Stored): void {
   const pods = launchersOf(cluster, vmi);
   for (const { metadata } of pods.filter(isActive)) {
     cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, { uid: metadata.uid });
   }
   if (pods.some(pod => !isFinished(pod))) return;
-  const ended = isFinal(vmi) ? vmi : writeInstance(cluster, vmi, { status: entered(cluster, vmi, 'Succeeded') });
+  const ended = isFinal(vmi)
+    ? vmi
+    : writeInstance(cluster, vmi, { status: entered(cluster, vmi, 'Succeeded') });
   if (!isDeleting(ended)) return;
   const left = (ended.metadata.finalizers ?? []).filter(one => one !== finalizers.instance);
   writeInstance(cluster, ended, { finalizers: left });
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): undefined => {
+function reconcile(key: string, cluster: Cluster): undefined {
   const vmi = cluster.store.get(instances, ...split(key));
   if (vmi === undefined) return;
   if (isDeleting(vmi) || isFinal(vmi)) end(cluster, vmi);
   else if (phaseOf(vmi) === '') begin(cluster, vmi);
   else if (isUp(vmi)) follow(cluster, vmi);
   else awaitPod(cluster, vmi);
-};
+}
 
-export const instanceController: Controller = { name: 'virtualmachine-controller', keysOf, reconcile };
+export const instanceController: Controller = {
+  name: 'virtualmachine-controller',
+  keysOf,
+  reconcile,
+};

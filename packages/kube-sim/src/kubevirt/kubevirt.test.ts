@@ -22,23 +22,35 @@ const resourceOf: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
 };
 
-const nodeOf = (name: string): JsonObject => ({
-  metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-  status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' } },
-});
+function nodeOf(name: string): JsonObject {
+  return {
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+    status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' } },
+  };
+}
 
-const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
+async function furnished(nodes: readonly string[] = ['n1', 'n2']) {
   const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt({ baseMs: 2000, perGiMs: 2000 });
-  const { registry, ...cluster } = createCluster({ clock, random: seeded(1), extensions: [kubevirt.extension()] });
+  const { registry, ...cluster } = createCluster({
+    clock,
+    random: seeded(1),
+    extensions: [kubevirt.extension()],
+  });
   const { store } = registry;
-  const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 }, more: kubevirt.controllers() });
+  const runtime = new ClusterRuntime({
+    registry,
+    clock,
+    pace: { startMs: 500, stopMs: 1000, spread: 0.2 },
+    more: kubevirt.controllers(),
+  });
   const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): void => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
   };
-  for (const one of kubeVirtDefinitions) make('customresourcedefinitions.apiextensions.k8s.io', one);
+  for (const one of kubeVirtDefinitions)
+    make('customresourcedefinitions.apiextensions.k8s.io', one);
   for (const one of kubeVirtObjects()) make(resourceOf[text(one, 'kind')] ?? '', one);
   for (const name of nodes) make('nodes', nodeOf(name));
   runtime.start();
@@ -59,16 +71,25 @@ const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
       writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), unschedulable } });
     },
     start: async (annotations: JsonObject, memory = '1Gi', name = 'a'): Promise<void> => {
-      const spec = { evictionStrategy: 'LiveMigrate', domain: { memory: { guest: memory }, devices: {} } };
+      const spec = {
+        evictionStrategy: 'LiveMigrate',
+        domain: { memory: { guest: memory }, devices: {} },
+      };
       make(instances, { metadata: { name, namespace: 'default', annotations }, spec });
       await stage.until('it runs', () => text(vm(name), 'status', 'phase') === 'Running');
     },
     evict: async (name = 'a'): Promise<number> => {
       const node = text(vm(name), 'status', 'nodeName');
       const running = stage.launchers().filter(one => text(one, 'status', 'phase') === 'Running');
-      const pod = running.find(one => text(one, 'spec', 'nodeName') === node && one.metadata.name.includes(`-${name}-`));
+      const pod = running.find(
+        one => text(one, 'spec', 'nodeName') === node && one.metadata.name.includes(`-${name}-`),
+      );
       const path = `/api/v1/namespaces/default/pods/${pod?.metadata.name}/eviction`;
-      const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod?.metadata.name ?? '', namespace: 'default' } };
+      const body = {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: pod?.metadata.name ?? '', namespace: 'default' },
+      };
       return (await api.call({ method: 'POST', path, body })).status;
     },
     until: async (what: string, holds: () => boolean, seconds = 600): Promise<void> => {
@@ -78,17 +99,20 @@ const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
     [Symbol.dispose]: (): void => runtime.stop(),
   };
   return stage;
-};
+}
 
-const phases = (all: readonly Stored[]): readonly string[] => all.map(one => text(one, 'status', 'phase'));
+function phases(all: readonly Stored[]): readonly string[] {
+  return all.map(one => text(one, 'status', 'phase'));
+}
 
-const timeOf = (one: Stored | undefined, phase: string): number =>
-  Date.parse(
+function timeOf(one: Stored | undefined, phase: string): number {
+  return Date.parse(
     text(
       objects(at(one, 'status', 'phaseTransitionTimestamps')).find(each => each['phase'] === phase),
       'phaseTransitionTimestamp',
     ),
   );
+}
 
 test('a migration lasts as long as the memory of the VM has it last', async () => {
   using stage = await furnished();
@@ -103,9 +127,16 @@ test('the pause after a failure doubles with each further one', async () => {
   using stage = await furnished();
   await stage.start({ 'drydock.test/migration': 'fail' });
   await stage.evict();
-  await stage.until('four have failed', () => phases(stage.migrations()).filter(phase => phase === 'Failed').length === 4);
-  const byTime = stage.migrations().toSorted((one, other) => timeOf(one, 'Pending') - timeOf(other, 'Pending'));
-  const pauses = byTime.slice(1).map((one, index) => (timeOf(one, 'Scheduling') - timeOf(byTime[index], 'Failed')) / 1000);
+  await stage.until(
+    'four have failed',
+    () => phases(stage.migrations()).filter(phase => phase === 'Failed').length === 4,
+  );
+  const byTime = stage
+    .migrations()
+    .toSorted((one, other) => timeOf(one, 'Pending') - timeOf(other, 'Pending'));
+  const pauses = byTime
+    .slice(1)
+    .map((one, index) => (timeOf(one, 'Scheduling') - timeOf(byTime[index], 'Failed')) / 1000);
   assert.ok(pauses.length >= 3);
   for (const [index, least] of [20, 40, 80].entries()) {
     const pause = pauses[index] ?? 0;
@@ -159,11 +190,16 @@ test('the same numbers make the same story', async () => {
     const heard: string[] = [];
     stage.store.subscribe(({ resource, type, object }) => {
       if (resource === 'pods' || resource.endsWith('kubevirt.io'))
-        heard.push(`${stage.clock.now().toString()} ${type} ${object.metadata.name} ${text(object, 'status', 'phase')}`);
+        heard.push(
+          `${stage.clock.now().toString()} ${type} ${object.metadata.name} ${text(object, 'status', 'phase')}`,
+        );
     });
     for (const name of ['a', 'b', 'c', 'd']) await stage.start({}, '2Gi', name);
     for (const name of ['a', 'b', 'c', 'd']) await stage.evict(name);
-    await stage.until('all have moved', () => phases(stage.migrations()).filter(phase => phase === 'Succeeded').length === 4);
+    await stage.until(
+      'all have moved',
+      () => phases(stage.migrations()).filter(phase => phase === 'Succeeded').length === 4,
+    );
     return heard.join('\n');
   };
   const first = await told();

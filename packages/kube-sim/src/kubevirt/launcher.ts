@@ -22,38 +22,52 @@ const volumes = [
 ];
 
 /** Returns the guest's memory in bytes. */
-export const memoryOf = (vmi: Stored): number =>
-  amount(at(vmi, 'spec', 'domain', 'memory', 'guest') ?? at(vmi, 'spec', 'domain', 'resources', 'requests', 'memory'));
+export function memoryOf(vmi: Stored): number {
+  return amount(
+    at(vmi, 'spec', 'domain', 'memory', 'guest') ??
+      at(vmi, 'spec', 'domain', 'resources', 'requests', 'memory'),
+  );
+}
 
-const container = (vmi: Stored): JsonObject => {
+function container(vmi: Stored): JsonObject {
   const cpus = Number(at(vmi, 'spec', 'domain', 'cpu', 'cores') ?? 1);
   const memory = `${Math.ceil(memoryOf(vmi) / mebi) + overheadMi}Mi`;
   return {
     name: 'compute',
     image: 'virt-launcher:v1.7.0',
-    command: ['/usr/bin/virt-launcher-monitor', '--name', vmi.metadata.name, '--uid', vmi.metadata.uid],
+    command: [
+      '/usr/bin/virt-launcher-monitor',
+      '--name',
+      vmi.metadata.name,
+      '--uid',
+      vmi.metadata.uid,
+    ],
     resources: { requests: { cpu: `${cpus * 100}m`, memory } },
   };
-};
+}
 
 /** Returns the anti-affinity by which a target avoids the VM's node. */
-const apart = (vmi: Stored): JsonObject => ({
-  labelSelector: { matchLabels: { [labels.createdBy]: vmi.metadata.uid } },
-  topologyKey: 'kubernetes.io/hostname',
-});
+function apart(vmi: Stored): JsonObject {
+  return {
+    labelSelector: { matchLabels: { [labels.createdBy]: vmi.metadata.uid } },
+    topologyKey: 'kubernetes.io/hostname',
+  };
+}
 
-const affinityOf = (vmi: Stored, isTarget: boolean): JsonObject => {
+function affinityOf(vmi: Stored, isTarget: boolean): JsonObject {
   const own = part(vmi, 'spec', 'affinity');
   if (!isTarget) return own;
-  const keepers = objects(at(own, 'podAntiAffinity', 'requiredDuringSchedulingIgnoredDuringExecution'));
+  const keepers = objects(
+    at(own, 'podAntiAffinity', 'requiredDuringSchedulingIgnoredDuringExecution'),
+  );
   const podAntiAffinity = {
     ...part(own, 'podAntiAffinity'),
     requiredDuringSchedulingIgnoredDuringExecution: [...keepers, apart(vmi)],
   };
   return { ...own, podAntiAffinity };
-};
+}
 
-const metadataOf = (vmi: Stored, migration: Stored | undefined): JsonObject => {
+function metadataOf(vmi: Stored, migration: Stored | undefined): JsonObject {
   const { name, namespace = '', uid } = vmi.metadata;
   return {
     namespace,
@@ -75,10 +89,10 @@ const metadataOf = (vmi: Stored, migration: Stored | undefined): JsonObject => {
     },
     ownerReferences: [controllerReference(apiVersion, 'VirtualMachineInstance', vmi)],
   };
-};
+}
 
 /** Returns the launcher of a VM, or with a migration its target pod. */
-export const launcherFor = (vmi: Stored, migration?: Stored): JsonObject => {
+export function launcherFor(vmi: Stored, migration?: Stored): JsonObject {
   const affinity = affinityOf(vmi, migration !== undefined);
   const priorityClassName = text(vmi, 'spec', 'priorityClassName');
   return {
@@ -97,4 +111,4 @@ export const launcherFor = (vmi: Stored, migration?: Stored): JsonObject => {
       tolerations: [...objects(at(vmi, 'spec', 'tolerations'))],
     },
   };
-};
+}

@@ -7,22 +7,28 @@ import { apiVersion, conditionOf, instances, isFinal, machines, phaseOf } from '
 
 /** The part of virt-controller that restarts VMs. Upstream: pkg/virt-controller/watch/vm. */
 
-const keysOf = ({ resource, object }: StoreChange): readonly string[] => {
+function keysOf({ resource, object }: StoreChange): readonly string[] {
   if (resource === machines) return [keyOf(object)];
   const owner = resource === instances ? controllerOf(object) : undefined;
-  return owner?.kind === 'VirtualMachine' ? [`${object.metadata.namespace ?? ''}/${owner.name}`] : [];
-};
+  return owner?.kind === 'VirtualMachine'
+    ? [`${object.metadata.namespace ?? ''}/${owner.name}`]
+    : [];
+}
 
-const runStrategyOf = (machine: Stored): string =>
-  text(machine, 'spec', 'runStrategy') || (at(machine, 'spec', 'running') === true ? 'Always' : 'Halted');
+function runStrategyOf(machine: Stored): string {
+  return (
+    text(machine, 'spec', 'runStrategy') ||
+    (at(machine, 'spec', 'running') === true ? 'Always' : 'Halted')
+  );
+}
 
 /** Returns whether a VM that has ended is to run again. */
-const restarts = (machine: Stored, vmi: Stored): boolean => {
+function restarts(machine: Stored, vmi: Stored): boolean {
   const strategy = runStrategyOf(machine);
   return strategy === 'Always' || (strategy === 'RerunOnFailure' && phaseOf(vmi) === 'Failed');
-};
+}
 
-const start = ({ writes }: Cluster, machine: Stored): void => {
+function start({ writes }: Cluster, machine: Stored): void {
   const template = part(machine, 'spec', 'template');
   const { name, namespace = '' } = machine.metadata;
   writes.create(instances, {
@@ -35,7 +41,7 @@ const start = ({ writes }: Cluster, machine: Stored): void => {
     },
     spec: part(template, 'spec'),
   });
-};
+}
 
 const statusWords: Readonly<Record<string, string>> = {
   Running: 'Running',
@@ -45,11 +51,18 @@ const statusWords: Readonly<Record<string, string>> = {
   '': 'Starting',
 };
 
-const say = (cluster: Cluster, machine: Stored, vmi: Stored | undefined): void => {
+function say(cluster: Cluster, machine: Stored, vmi: Stored | undefined): void {
   const isGoing = vmi !== undefined && (isDeleting(vmi) || isFinal(vmi));
   const ready = vmi !== undefined && conditionOf(vmi, 'Ready')?.['status'] === 'True' && !isGoing;
-  const conditions = objects(at(vmi, 'status', 'conditions')).filter(one => ['Ready', 'LiveMigratable'].includes(text(one, 'type')));
-  const word = vmi === undefined ? 'Stopped' : isGoing ? 'Stopping' : (statusWords[phaseOf(vmi)] ?? 'Starting');
+  const conditions = objects(at(vmi, 'status', 'conditions')).filter(one =>
+    ['Ready', 'LiveMigratable'].includes(text(one, 'type')),
+  );
+  const word =
+    vmi === undefined
+      ? 'Stopped'
+      : isGoing
+        ? 'Stopping'
+        : (statusWords[phaseOf(vmi)] ?? 'Starting');
   report(cluster, machines, machine, {
     conditions: [...conditions],
     ...(vmi !== undefined && { created: true }),
@@ -57,19 +70,30 @@ const say = (cluster: Cluster, machine: Stored, vmi: Stored | undefined): void =
     printableStatus: word,
     runStrategy: runStrategyOf(machine),
   });
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): undefined => {
+function reconcile(key: string, cluster: Cluster): undefined {
   const [namespace, name] = split(key);
   const machine = cluster.store.get(machines, namespace, name);
   if (machine === undefined || isDeleting(machine)) return;
   const vmi = cluster.store.get(instances, namespace, name);
   if (vmi === undefined) {
     if (['Always', 'RerunOnFailure'].includes(runStrategyOf(machine))) start(cluster, machine);
-  } else if (!isDeleting(vmi) && (runStrategyOf(machine) === 'Halted' || (isFinal(vmi) && restarts(machine, vmi)))) {
+  } else if (
+    !isDeleting(vmi) &&
+    (runStrategyOf(machine) === 'Halted' || (isFinal(vmi) && restarts(machine, vmi)))
+  ) {
     cluster.writes.remove(instances, namespace, name, { uid: vmi.metadata.uid });
   }
-  say(cluster, cluster.store.get(machines, namespace, name) ?? machine, cluster.store.get(instances, namespace, name));
-};
+  say(
+    cluster,
+    cluster.store.get(machines, namespace, name) ?? machine,
+    cluster.store.get(instances, namespace, name),
+  );
+}
 
-export const machineController: Controller = { name: 'virtualmachine-start-controller', keysOf, reconcile };
+export const machineController: Controller = {
+  name: 'virtualmachine-start-controller',
+  keysOf,
+  reconcile,
+};

@@ -1,6 +1,12 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
-import { isDeleting, isFinished, isReady, nodeOf as podNodeOf, phaseOf as podPhaseOf } from '../controllers/pods.ts';
+import {
+  isDeleting,
+  isFinished,
+  isReady,
+  nodeOf as podNodeOf,
+  phaseOf as podPhaseOf,
+} from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 import { launcherFor } from './launcher.ts';
@@ -45,69 +51,93 @@ const pendingMs = 15 * 60_000;
 /** Number of ended migrations of a VM that are kept. */
 const kept = 5;
 
-const keysOf = ({ resource, type, object }: StoreChange, { store }: Cluster): readonly string[] => {
+function keysOf({ resource, type, object }: StoreChange, { store }: Cluster): readonly string[] {
   const { namespace = '' } = object.metadata;
   if (resource === migrations) return [keyOf(object)];
   if (resource === instances)
     return migrationsOf(store, object)
       .filter(one => type === 'removed' || isUnfinished(one))
       .map(keyOf);
-  const name = resource === 'pods' ? object.metadata.annotations?.[annotations.migrationName] : undefined;
+  const name =
+    resource === 'pods' ? object.metadata.annotations?.[annotations.migrationName] : undefined;
   return name === undefined ? [] : [`${namespace}/${name}`];
-};
+}
 
-const enter = (cluster: Cluster, migration: Stored, phase: string, more: JsonObject = {}): Stored =>
-  writeMigration(cluster, migration, { status: { ...entered(cluster, migration, phase), ...more } });
+function enter(cluster: Cluster, migration: Stored, phase: string, more: JsonObject = {}): Stored {
+  return writeMigration(cluster, migration, {
+    status: { ...entered(cluster, migration, phase), ...more },
+  });
+}
 
-const targetOf = (cluster: Cluster, vmi: Stored, { metadata }: Stored): Stored | undefined =>
-  launchersOf(cluster, vmi).find(pod => strings(pod.metadata.labels)[labels.migrationUid] === metadata.uid);
+function targetOf(cluster: Cluster, vmi: Stored, { metadata }: Stored): Stored | undefined {
+  return launchersOf(cluster, vmi).find(
+    pod => strings(pod.metadata.labels)[labels.migrationUid] === metadata.uid,
+  );
+}
 
-const timeOf = (migration: Stored, phase: string): number =>
-  Date.parse(
+function timeOf(migration: Stored, phase: string): number {
+  return Date.parse(
     text(
-      objects(at(migration, 'status', 'phaseTransitionTimestamps')).find(one => one['phase'] === phase),
+      objects(at(migration, 'status', 'phaseTransitionTimestamps')).find(
+        one => one['phase'] === phase,
+      ),
       'phaseTransitionTimestamp',
     ),
   );
+}
 
 /** Returns the rest of the backoff after failures: 20 s, doubled by each further one in a row. */
-const backoffMs = (cluster: Cluster, vmi: Stored, migration: Stored): number => {
+function backoffMs(cluster: Cluster, vmi: Stored, migration: Stored): number {
   if (strings(migration.metadata.annotations)[annotations.evacuation] === undefined) return 0;
   const ended = migrationsOf(cluster.store, vmi).filter(one => isFinal(one) && !isDeleting(one));
   const youngestFirst = ended.toSorted((one, other) => endOf(other) - endOf(one));
   const success = youngestFirst.findIndex(one => phaseOf(one) === 'Succeeded');
   const failures = success < 0 ? youngestFirst : youngestFirst.slice(0, success);
   const [last] = failures;
-  return last === undefined ? 0 : endOf(last) + firstBackoffMs * 2 ** (failures.length - 1) - cluster.nowMs();
-};
+  return last === undefined
+    ? 0
+    : endOf(last) + firstBackoffMs * 2 ** (failures.length - 1) - cluster.nowMs();
+}
 
-const endOf = (migration: Stored): number => timeOf(migration, phaseOf(migration));
+function endOf(migration: Stored): number {
+  return timeOf(migration, phaseOf(migration));
+}
 
-const isCrowded = ({ store }: Cluster, vmi: Stored): boolean => {
+function isCrowded({ store }: Cluster, vmi: Stored): boolean {
   const active = store.list(migrations).filter(isActive);
-  const sources = active.map(one => store.get(instances, one.metadata.namespace ?? '', text(one, 'spec', 'vmiName')));
+  const sources = active.map(one =>
+    store.get(instances, one.metadata.namespace ?? '', text(one, 'spec', 'vmiName')),
+  );
   const limits = limitsOf(store);
   return (
-    active.length >= limits.cluster || sources.filter(one => one !== undefined && nodeOf(one) === nodeOf(vmi)).length >= limits.outbound
+    active.length >= limits.cluster ||
+    sources.filter(one => one !== undefined && nodeOf(one) === nodeOf(vmi)).length >=
+      limits.outbound
   );
-};
+}
 
 /** Creates the target pod when the limits allow it. */
-const schedule = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
+function schedule(cluster: Cluster, migration: Stored, vmi: Stored): number | undefined {
   const pause = backoffMs(cluster, vmi, migration);
   if (pause > 0) return pause;
   if (isCrowded(cluster, vmi)) return hasQueue(cluster.store) ? queuedMs : busyMs;
-  const source = launchersOf(cluster, vmi).find(pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod));
+  const source = launchersOf(cluster, vmi).find(
+    pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod),
+  );
   if (source === undefined) return busyMs;
-  if (targetOf(cluster, vmi, migration) === undefined) cluster.writes.create('pods', launcherFor(vmi, migration));
+  if (targetOf(cluster, vmi, migration) === undefined)
+    cluster.writes.create('pods', launcherFor(vmi, migration));
   enter(cluster, migration, 'Scheduling', { migrationState: { sourcePod: source.metadata.name } });
   return undefined;
-};
+}
 
-const isUnschedulable = (pod: Stored): boolean =>
-  objects(at(pod, 'status', 'conditions')).some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable');
+function isUnschedulable(pod: Stored): boolean {
+  return objects(at(pod, 'status', 'conditions')).some(
+    ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
+  );
+}
 
-const awaitTarget = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
+function awaitTarget(cluster: Cluster, migration: Stored, vmi: Stored): number | undefined {
   const target = targetOf(cluster, vmi, migration);
   if (target === undefined || isFinished(target) || isDeleting(target)) {
     enter(cluster, migration, 'Failed');
@@ -117,14 +147,19 @@ const awaitTarget = (cluster: Cluster, migration: Stored, vmi: Stored): number |
     if (isReady(target)) enter(cluster, migration, 'Scheduled');
     return undefined;
   }
-  const left = Date.parse(target.metadata.creationTimestamp) + (isUnschedulable(target) ? unschedulableMs : pendingMs) - cluster.nowMs();
+  const left =
+    Date.parse(target.metadata.creationTimestamp) +
+    (isUnschedulable(target) ? unschedulableMs : pendingMs) -
+    cluster.nowMs();
   if (left > 0) return left;
-  cluster.writes.remove('pods', target.metadata.namespace ?? '', target.metadata.name, { uid: target.metadata.uid });
+  cluster.writes.remove('pods', target.metadata.namespace ?? '', target.metadata.name, {
+    uid: target.metadata.uid,
+  });
   enter(cluster, migration, 'Failed');
   return undefined;
-};
+}
 
-const settingsOf = ({ store }: Cluster): JsonObject => {
+function settingsOf({ store }: Cluster): JsonObject {
   const { cluster, outbound } = limitsOf(store);
   return {
     parallelMigrationsPerCluster: cluster,
@@ -133,10 +168,10 @@ const settingsOf = ({ store }: Cluster): JsonObject => {
     progressTimeout: 150,
     nodeDrainTaintKey: drainTaint,
   };
-};
+}
 
 /** Hands the migration over to the nodes. */
-const handOver = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
+function handOver(cluster: Cluster, migration: Stored, vmi: Stored): void {
   const target = targetOf(cluster, vmi, migration);
   if (target === undefined) return void enter(cluster, migration, 'Failed');
   writeInstance(cluster, vmi, {
@@ -153,22 +188,25 @@ const handOver = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
     },
   });
   enter(cluster, migration, 'PreparingTarget');
-};
+}
 
 /** Follows the state that the nodes write. */
-const accompany = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
+function accompany(cluster: Cluster, migration: Stored, vmi: Stored): void {
   const state = migrationStateOf(vmi);
-  if (text(state, 'migrationUid') !== migration.metadata.uid) return void enter(cluster, migration, 'Failed');
-  if (state['completed'] === true && state['failed'] === true) enter(cluster, migration, 'Failed', { migrationState: state });
+  if (text(state, 'migrationUid') !== migration.metadata.uid)
+    return void enter(cluster, migration, 'Failed');
+  if (state['completed'] === true && state['failed'] === true)
+    enter(cluster, migration, 'Failed', { migrationState: state });
   else if (phaseOf(migration) === 'PreparingTarget') {
     if (text(state, 'targetNodeAddress') !== '') enter(cluster, migration, 'TargetReady');
   } else if (phaseOf(migration) === 'TargetReady') {
     if (text(state, 'startTimestamp') !== '') enter(cluster, migration, 'Running');
-  } else if (state['completed'] === true) enter(cluster, migration, 'Succeeded', { migrationState: state });
-};
+  } else if (state['completed'] === true)
+    enter(cluster, migration, 'Succeeded', { migrationState: state });
+}
 
 /** Aborts a deleted migration; one that has not been handed over is dropped. */
-const abort = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
+function abort(cluster: Cluster, migration: Stored, vmi: Stored): void {
   const state = migrationStateOf(vmi);
   const isHandedOver = text(state, 'migrationUid') === migration.metadata.uid;
   if (isHandedOver && state['completed'] !== true) {
@@ -177,49 +215,60 @@ const abort = (cluster: Cluster, migration: Stored, vmi: Stored): void => {
   }
   const target = targetOf(cluster, vmi, migration);
   if (target !== undefined && !isFinished(target) && !isHandedOver)
-    cluster.writes.remove('pods', target.metadata.namespace ?? '', target.metadata.name, { uid: target.metadata.uid });
-  enter(cluster, migration, 'Failed', { migrationState: isHandedOver ? state : part(migration, 'status', 'migrationState') });
-};
+    cluster.writes.remove('pods', target.metadata.namespace ?? '', target.metadata.name, {
+      uid: target.metadata.uid,
+    });
+  enter(cluster, migration, 'Failed', {
+    migrationState: isHandedOver ? state : part(migration, 'status', 'migrationState'),
+  });
+}
 
 /** Finalizes an ended migration, and deletes the oldest of its VM. */
-const conclude = (cluster: Cluster, migration: Stored): void => {
+function conclude(cluster: Cluster, migration: Stored): void {
   const { namespace = '' } = migration.metadata;
   const left = (migration.metadata.finalizers ?? []).filter(one => one !== finalizers.migration);
   writeMigration(cluster, migration, { finalizers: left });
-  const siblings = cluster.store.list(migrations, namespace).filter(one => isFinal(one) && sameVm(one, migration));
+  const siblings = cluster.store
+    .list(migrations, namespace)
+    .filter(one => isFinal(one) && sameVm(one, migration));
   const oldestFirst = siblings.toSorted((one, other) => endOf(one) - endOf(other));
   for (const { metadata } of oldestFirst.slice(0, Math.max(0, siblings.length - kept))) {
-    if (metadata.deletionTimestamp === undefined) cluster.writes.remove(migrations, namespace, metadata.name, { uid: metadata.uid });
+    if (metadata.deletionTimestamp === undefined)
+      cluster.writes.remove(migrations, namespace, metadata.name, { uid: metadata.uid });
   }
-};
+}
 
-const sameVm = (one: Stored, other: Stored): boolean => text(one, 'spec', 'vmiName') === text(other, 'spec', 'vmiName');
+function sameVm(one: Stored, other: Stored): boolean {
+  return text(one, 'spec', 'vmiName') === text(other, 'spec', 'vmiName');
+}
 
 /** Deletes a migration whose VM is gone. */
-const forget = (cluster: Cluster, migration: Stored): void => {
+function forget(cluster: Cluster, migration: Stored): void {
   const { namespace = '', name, uid, finalizers: own = [] } = migration.metadata;
-  writeMigration(cluster, migration, { finalizers: own.filter(one => one !== finalizers.migration) });
+  writeMigration(cluster, migration, {
+    finalizers: own.filter(one => one !== finalizers.migration),
+  });
   cluster.writes.remove(migrations, namespace, name, { uid });
-};
+}
 
-const admit = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
+function admit(cluster: Cluster, migration: Stored, vmi: Stored): number | undefined {
   const known = writeMigration(cluster, migration, {
     labels: { [labels.instanceOfMigration]: text(migration, 'spec', 'vmiName') },
     finalizers: [...new Set([...(migration.metadata.finalizers ?? []), finalizers.migration])],
   });
   return schedule(cluster, enter(cluster, known, 'Pending'), vmi);
-};
+}
 
-const lead = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
+function lead(cluster: Cluster, migration: Stored, vmi: Stored): number | undefined {
   const phase = phaseOf(migration);
   if (phase === 'Pending') return schedule(cluster, migration, vmi);
   if (phase === 'Scheduling') return awaitTarget(cluster, migration, vmi);
   if (phase === 'Scheduled') handOver(cluster, migration, vmi);
   else accompany(cluster, migration, vmi);
   return undefined;
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
+function reconcile(key: string, cluster: Cluster): number | undefined {
   const [namespace, name] = split(key);
   const migration = cluster.store.get(migrations, namespace, name);
   if (migration === undefined) return undefined;
@@ -228,8 +277,15 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   else if (isFinal(migration)) conclude(cluster, migration);
   else if (isFinal(vmi)) enter(cluster, migration, 'Failed');
   else if (isDeleting(migration)) abort(cluster, migration, vmi);
-  else return phaseOf(migration) === '' ? admit(cluster, migration, vmi) : lead(cluster, migration, vmi);
+  else
+    return phaseOf(migration) === ''
+      ? admit(cluster, migration, vmi)
+      : lead(cluster, migration, vmi);
   return undefined;
-};
+}
 
-export const migrationController: Controller = { name: 'virtualmachineinstancemigration-controller', keysOf, reconcile };
+export const migrationController: Controller = {
+  name: 'virtualmachineinstancemigration-controller',
+  keysOf,
+  reconcile,
+};

@@ -44,10 +44,14 @@ export class SimulatedKubeVirt {
       group: 'subresources.kubevirt.io',
       service: { namespace: home, name: 'virt-api' },
       answer: (registry, request) =>
-        this.#away.has('virt-api') ? plain(503, `error trying to reach service: ${refusedConnection}\n`) : serve(registry, request),
+        this.#away.has('virt-api')
+          ? plain(503, `error trying to reach service: ${refusedConnection}\n`)
+          : serve(registry, request),
       review: (registry, path, asked) => {
         if (!this.#away.has('virt-api')) return review(registry, path, asked);
-        throw new Error(`Post "https://virt-api.${home}.svc:443${path}?timeout=10s": ${refusedConnection}`);
+        throw new Error(
+          `Post "https://virt-api.${home}.svc:443${path}?timeout=10s": ${refusedConnection}`,
+        );
       },
     };
   }
@@ -59,14 +63,18 @@ export class SimulatedKubeVirt {
   controllers(): readonly Controller[] {
     // Migrations first: the limits depend on those that have started.
     const own = [machineController, instanceController, migrationController, evacuationController];
-    return [...own.map(controller => this.#present(controller)), new Handler(this.#pace).controller()];
+    return [
+      ...own.map(controller => this.#present(controller)),
+      new Handler(this.#pace).controller(),
+    ];
   }
 
   /** Wraps a controller: after an absence it handles the changes made meanwhile. */
   #present(controller: Controller): Controller {
     return {
       ...controller,
-      reconcile: (key, cluster) => (this.#away.has('virt-controller') ? awayMs : controller.reconcile(key, cluster)),
+      reconcile: (key, cluster) =>
+        this.#away.has('virt-controller') ? awayMs : controller.reconcile(key, cluster),
     };
   }
 }

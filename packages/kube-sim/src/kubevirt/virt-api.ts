@@ -25,80 +25,118 @@ import {
  * evacuations.
  */
 
-type ReviewResult = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly code: number; readonly message: string };
+type ReviewResult =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'denied'; readonly code: number; readonly message: string };
 
 const allowed: ReviewResult = { kind: 'allowed' };
-const denied = (code: number, message: string): ReviewResult => ({ kind: 'denied', code, message });
+function denied(code: number, message: string): ReviewResult {
+  return { kind: 'denied', code, message };
+}
 
-const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefined): boolean => {
+function setMark(registry: RegistryContext, vmi: Stored, node: string | undefined): boolean {
   const status = without({ ...part(vmi, 'status'), evacuationNodeName: node });
   return writesOn(registry).update(instances, { ...vmi, status }).kind === 'stored';
-};
+}
 
 /**
  * Returns KubeVirt's response to an eviction: `mark` has the VM migrated, `allow` leaves the pod to
  * the API server.
  */
-const verdictOn = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'allow' | 'refuse' => {
+function verdictOn({ store }: RegistryContext, vmi: Stored): 'mark' | 'allow' | 'refuse' {
   const strategy = strategyOf(store, vmi);
   if (strategy === 'External') return 'mark';
   if (strategy === 'LiveMigrate') return isMigratable(vmi) ? 'mark' : 'refuse';
   return strategy === 'LiveMigrateIfPossible' && isMigratable(vmi) ? 'mark' : 'allow';
-};
+}
 
 /** Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go. */
-const eviction = (registry: RegistryContext, request: JsonObject): ReviewResult => {
+function eviction(registry: RegistryContext, request: JsonObject): ReviewResult {
   const namespace = text(request, 'namespace');
   const pod = registry.store.get('pods', namespace, text(request, 'name'));
   const isLauncher = strings(pod?.metadata.labels)[labels.launcher] === 'virt-launcher';
-  if (pod === undefined || !isLauncher || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return allowed;
-  const vmi = registry.store.get(instances, namespace, strings(pod.metadata.annotations)[annotations.domain] ?? '');
+  if (
+    pod === undefined ||
+    !isLauncher ||
+    ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))
+  )
+    return allowed;
+  const vmi = registry.store.get(
+    instances,
+    namespace,
+    strings(pod.metadata.annotations)[annotations.domain] ?? '',
+  );
   if (vmi === undefined) return allowed;
   const { name } = vmi.metadata;
   const verdict = verdictOn(registry, vmi);
   if (verdict === 'allow') return allowed;
-  if (verdict === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
+  if (verdict === 'refuse')
+    return denied(
+      429,
+      `VMI ${name} is configured with an eviction strategy but is not live-migratable`,
+    );
   const triggered = `Eviction triggered evacuation of VMI "${namespace}/${name}"`;
   if (markOf(vmi) !== '') return denied(429, `Evacuation in progress: ${triggered}`);
-  if (text(pod, 'spec', 'nodeName') !== nodeOf(vmi)) return denied(429, 'Eviction request for target Pod');
+  if (text(pod, 'spec', 'nodeName') !== nodeOf(vmi))
+    return denied(429, 'Eviction request for target Pod');
   if (at(request, 'dryRun') !== true) setMark(registry, vmi, nodeOf(vmi));
   return denied(429, triggered);
-};
+}
 
 /** Upstream: admitters/migration-create-admitter.go. */
-const migration = ({ store }: RegistryContext, request: JsonObject): ReviewResult => {
+function migration({ store }: RegistryContext, request: JsonObject): ReviewResult {
   const namespace = text(request, 'namespace');
   const name = text(request, 'object', 'spec', 'vmiName');
   const vmi = store.get(instances, namespace, name);
   if (vmi === undefined) return denied(400, `the VMI "${namespace}/${name}" does not exist`);
-  if (['Succeeded', 'Failed'].includes(text(vmi, 'status', 'phase'))) return denied(400, 'Cannot migrate VMI in finalized state.');
+  if (['Succeeded', 'Failed'].includes(text(vmi, 'status', 'phase')))
+    return denied(400, 'Cannot migrate VMI in finalized state.');
   const condition = conditionOf(vmi, 'LiveMigratable');
   if (condition?.['status'] === 'False')
-    return denied(400, `Cannot migrate VMI, Reason: ${text(condition, 'reason')}, Message: ${text(condition, 'message')}`);
+    return denied(
+      400,
+      `Cannot migrate VMI, Reason: ${text(condition, 'reason')}, Message: ${text(condition, 'message')}`,
+    );
   const [other] = migrationsOf(store, vmi).filter(isUnfinished);
   if (other === undefined) return allowed;
   const job = `Active migration job (${other.metadata.uid}) is currently already in progress for VMI ${name}.`;
   return denied(400, `in-flight migration detected. ${job}`);
-};
+}
 
 /** Handles an AdmissionReview. */
-export const review = (registry: RegistryContext, path: string, asked: JsonObject): JsonObject => {
+export function review(registry: RegistryContext, path: string, asked: JsonObject): JsonObject {
   const request = part(asked, 'request');
-  const verdict = path === paths.eviction ? eviction(registry, request) : path === paths.migration ? migration(registry, request) : allowed;
+  const verdict =
+    path === paths.eviction
+      ? eviction(registry, request)
+      : path === paths.migration
+        ? migration(registry, request)
+        : allowed;
   const { uid } = request;
   const response =
-    verdict.kind === 'allowed' ? { uid, allowed: true } : { uid, allowed: false, status: { code: verdict.code, message: verdict.message } };
+    verdict.kind === 'allowed'
+      ? { uid, allowed: true }
+      : { uid, allowed: false, status: { code: verdict.code, message: verdict.message } };
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
-};
+}
 
-const cancelPath = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/evacuate\/cancel$/;
+const cancelPath =
+  /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/evacuate\/cancel$/;
 
-const rejected = (): Response => failed(internalError('the server rejected our request due to an error in our request'));
+function rejected(): Response {
+  return failed(internalError('the server rejected our request due to an error in our request'));
+}
 const nothing: Response = plain(200, '');
 
-const cancel = (registry: RegistryContext, namespace: string, name: string, { body }: ApiRequest): Response => {
+function cancel(
+  registry: RegistryContext,
+  namespace: string,
+  name: string,
+  { body }: ApiRequest,
+): Response {
   const vmi = registry.store.get(instances, namespace, name);
-  if (vmi === undefined) return failed(notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstance' }, name));
+  if (vmi === undefined)
+    return failed(notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstance' }, name));
   const mark = markOf(vmi);
   if (mark === '') return nothing;
   const node = registry.store.get('nodes', '', mark);
@@ -111,23 +149,34 @@ const cancel = (registry: RegistryContext, namespace: string, name: string, { bo
   if (options['evacuationNodeName'] !== mark) return rejected();
   if (!listed(options['dryRun']).includes('All')) setMark(registry, vmi, undefined);
   return nothing;
-};
+}
 
-const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : []);
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
 
 /**
  * Returns whether the client accepts an empty response, which is the response to a success; a
  * specific media type excludes it.
  */
-const acceptsNothing = (accept: string): boolean => accept === '' || accept.includes('*/*');
+function acceptsNothing(accept: string): boolean {
+  return accept === '' || accept.includes('*/*');
+}
 
 /** Handles requests for the group subresources.kubevirt.io. */
-export const serve = (registry: RegistryContext, request: ApiRequest): Response => {
+export function serve(registry: RegistryContext, request: ApiRequest): Response {
   const path = request.path.replace(/\/$/, '');
-  if (path === '/apis/subresources.kubevirt.io/v1/healthz') return answer({ apiserver: { connectivity: 'ok' } });
+  if (path === '/apis/subresources.kubevirt.io/v1/healthz')
+    return answer({ apiserver: { connectivity: 'ok' } });
   const found = cancelPath.exec(path);
   if (found === null) return plain(404, '404: Page Not Found');
   if (request.method !== 'PUT') return plain(405, '405: Method Not Allowed');
-  if (!acceptsNothing(request.accept)) return plain(406, '406: Not Acceptable\n\nAvailable representations: ');
-  return cancel(registry, decodeURIComponent(found[1] ?? ''), decodeURIComponent(found[2] ?? ''), request);
-};
+  if (!acceptsNothing(request.accept))
+    return plain(406, '406: Not Acceptable\n\nAvailable representations: ');
+  return cancel(
+    registry,
+    decodeURIComponent(found[1] ?? ''),
+    decodeURIComponent(found[2] ?? ''),
+    request,
+  );
+}

@@ -17,66 +17,120 @@ export type VmChange = {
   readonly status?: JsonObject;
 };
 
-const merged = (before: Readonly<Record<string, string>> | undefined, change: VmChange['labels']): JsonObject =>
-  without({ ...strings(before), ...change });
+function merged(
+  before: Readonly<Record<string, string>> | undefined,
+  change: VmChange['labels'],
+): JsonObject {
+  return without({ ...strings(before), ...change });
+}
 
-const changed = (object: Stored, { labels, annotations, finalizers, spec, status }: VmChange): Stored => ({
-  ...object,
-  metadata: {
-    ...object.metadata,
-    ...(labels !== undefined && { labels: merged(object.metadata.labels, labels) as Readonly<Record<string, string>> }),
-    ...(annotations !== undefined && {
-      annotations: merged(object.metadata.annotations, annotations) as Readonly<Record<string, string>>,
-    }),
-    ...(finalizers !== undefined && { finalizers }),
-  },
-  ...(spec !== undefined && { spec: { ...part(object, 'spec'), ...spec } }),
-  ...(status !== undefined && { status: without({ ...part(object, 'status'), ...status }) }),
-});
+function changed(
+  object: Stored,
+  { labels, annotations, finalizers, spec, status }: VmChange,
+): Stored {
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      ...(labels !== undefined && {
+        labels: merged(object.metadata.labels, labels) as Readonly<Record<string, string>>,
+      }),
+      ...(annotations !== undefined && {
+        annotations: merged(object.metadata.annotations, annotations) as Readonly<
+          Record<string, string>
+        >,
+      }),
+      ...(finalizers !== undefined && { finalizers }),
+    },
+    ...(spec !== undefined && { spec: { ...part(object, 'spec'), ...spec } }),
+    ...(status !== undefined && { status: without({ ...part(object, 'status'), ...status }) }),
+  };
+}
 
-const write = (cluster: Cluster, resource: string, object: Stored, change: VmChange, sub?: 'status'): Stored => {
+function write(
+  cluster: Cluster,
+  resource: string,
+  object: Stored,
+  change: VmChange,
+  sub?: 'status',
+): Stored {
   const after = changed(object, change);
   if (sameJson(after, object)) return object;
   const written = cluster.writes.update(resource, after, sub);
   return written.kind === 'stored' ? written.object : object;
-};
+}
 
 /**
  * Writes a VMI, which has no status subresource: one write is sufficient. Returns the stored VMI.
  */
-export const writeInstance = (cluster: Cluster, vmi: Stored, change: VmChange): Stored => write(cluster, instances, vmi, change);
+export function writeInstance(cluster: Cluster, vmi: Stored, change: VmChange): Stored {
+  return write(cluster, instances, vmi, change);
+}
 
 /** Writes a migration, which has a status subresource. */
-export const writeMigration = (cluster: Cluster, migration: Stored, { status, ...change }: VmChange): Stored => {
+export function writeMigration(
+  cluster: Cluster,
+  migration: Stored,
+  { status, ...change }: VmChange,
+): Stored {
   const after = write(cluster, migrations, migration, change);
   return status === undefined ? after : write(cluster, migrations, after, { status }, 'status');
-};
+}
 
-export const writePod = (cluster: Cluster, pod: Stored, change: VmChange): Stored => write(cluster, 'pods', pod, change);
+export function writePod(cluster: Cluster, pod: Stored, change: VmChange): Stored {
+  return write(cluster, 'pods', pod, change);
+}
 
 /** Returns the members of a status for the start of a phase. */
-export const entered = (cluster: Cluster, object: Stored, phase: string): JsonObject => {
+export function entered(cluster: Cluster, object: Stored, phase: string): JsonObject {
   if (phaseOf(object) === phase) return {};
   const before = objects(at(object, 'status', 'phaseTransitionTimestamps'));
   const now = timeText(cluster.nowMs());
-  return { phase, phaseTransitionTimestamps: [...before, { phase, phaseTransitionTimestamp: now }] };
-};
+  return {
+    phase,
+    phaseTransitionTimestamps: [...before, { phase, phaseTransitionTimestamp: now }],
+  };
+}
 
 /** Adds a condition, or replaces the one of its type. */
-export const withThis = (cluster: Cluster, object: Stored, condition: JsonObject): readonly JsonObject[] =>
-  withCondition(objects(at(object, 'status', 'conditions')), condition, timeText(cluster.nowMs()));
+export function withThis(
+  cluster: Cluster,
+  object: Stored,
+  condition: JsonObject,
+): readonly JsonObject[] {
+  return withCondition(
+    objects(at(object, 'status', 'conditions')),
+    condition,
+    timeText(cluster.nowMs()),
+  );
+}
 
-export const withoutThis = (object: Stored, type: string): readonly JsonObject[] =>
-  objects(at(object, 'status', 'conditions')).filter(one => one['type'] !== type);
+export function withoutThis(object: Stored, type: string): readonly JsonObject[] {
+  return objects(at(object, 'status', 'conditions')).filter(one => one['type'] !== type);
+}
 
 /** Writes the kubelet's report about a launcher that has ended. */
-export const endPod = (cluster: Cluster, namespace: string, name: string, phase: 'Succeeded' | 'Failed'): void => {
+export function endPod(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  phase: 'Succeeded' | 'Failed',
+): void {
   const pod = cluster.store.get('pods', namespace, name);
   if (pod === undefined || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return;
   const now = timeText(cluster.nowMs());
   const isGood = phase === 'Succeeded';
-  const terminated = { exitCode: isGood ? 0 : 1, reason: isGood ? 'Completed' : 'Error', finishedAt: now };
-  const over = (one: JsonObject): JsonObject => ({ ...one, ready: false, started: false, state: { terminated } });
+  const terminated = {
+    exitCode: isGood ? 0 : 1,
+    reason: isGood ? 'Completed' : 'Error',
+    finishedAt: now,
+  };
+  const over = (one: JsonObject): JsonObject => ({
+    ...one,
+    ready: false,
+    started: false,
+    state: { terminated },
+  });
   const unready = (one: JsonObject): JsonObject =>
     ['Ready', 'ContainersReady'].includes(text(one, 'type'))
       ? { ...one, status: 'False', reason: 'PodCompleted', lastTransitionTime: now }
@@ -87,4 +141,4 @@ export const endPod = (cluster: Cluster, namespace: string, name: string, phase:
     containerStatuses: objects(at(pod, 'status', 'containerStatuses')).map(over),
   };
   write(cluster, 'pods', pod, { status }, 'status');
-};
+}

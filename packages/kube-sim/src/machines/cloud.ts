@@ -13,7 +13,16 @@ export type Instance = {
   readonly state: 'running' | 'rebooting' | 'stopped';
 };
 
-type EventKind = 'reboot' | 'redeploy' | 'freeze' | 'maintenance' | 'stop' | 'retirement' | 'termination' | 'preemption' | 'rebalance';
+type EventKind =
+  | 'reboot'
+  | 'redeploy'
+  | 'freeze'
+  | 'maintenance'
+  | 'stop'
+  | 'retirement'
+  | 'termination'
+  | 'preemption'
+  | 'rebalance';
 
 /** An event that the cloud has announced for a machine. It is done by `deadline`. */
 export type CloudEvent = {
@@ -44,7 +53,11 @@ const stoppedAfterMs = 20_000;
 /** Default duration of a reboot, in milliseconds. */
 const defaultRebootMs = 45_000;
 
-type Announcement = { readonly kind: EventKind; readonly inSeconds: number; readonly description?: string };
+type Announcement = {
+  readonly kind: EventKind;
+  readonly inSeconds: number;
+  readonly description?: string;
+};
 
 const codes: Partial<Record<EventKind, string>> = {
   reboot: 'instance-reboot',
@@ -99,7 +112,14 @@ export class SimulatedCloud {
   }
 
   /** Announces an event, and executes it at its time. Returns the id of the event. */
-  announce(instance: string, { kind, inSeconds, description = 'The host of this machine has degraded hardware' }: Announcement): string {
+  announce(
+    instance: string,
+    {
+      kind,
+      inSeconds,
+      description = 'The host of this machine has degraded hardware',
+    }: Announcement,
+  ): string {
     const id = `event-${this.#events.size + 1}-${instance}`;
     const deadline = secondsAfter(this.#clock.now(), inSeconds);
     const code = codes[kind];
@@ -142,7 +162,9 @@ export class SimulatedCloud {
   /** Returns the events of these machines, as the API of a cloud would. */
   scan(source: string, instances: readonly string[]): Scan {
     const looked = new Set(instances.filter(id => this.#instances.has(id)));
-    const events = [...this.#events.values()].filter(({ instance }) => looked.has(instance)).map(event => ({ ...event, source }));
+    const events = [...this.#events.values()]
+      .filter(({ instance }) => looked.has(instance))
+      .map(event => ({ ...event, source }));
     return { source, looked, events, unknown: instances.filter(id => !looked.has(id)) };
   }
 
@@ -177,8 +199,10 @@ export class SimulatedCloud {
     if (event?.state !== 'Scheduled' || instance === undefined) return;
     if (isBefore(this.#clock.now(), event.deadline)) return;
     this.#change(id, 'Active');
-    if (event.kind === 'preemption' || event.kind === 'termination') return this.terminate(instance.id);
-    if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance') return this.#reboot(instance, id);
+    if (event.kind === 'preemption' || event.kind === 'termination')
+      return this.terminate(instance.id);
+    if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance')
+      return this.#reboot(instance, id);
     if (event.kind === 'stop' || event.kind === 'retirement') {
       this.#set({ ...instance, state: 'stopped' });
       // As in EC2, the event is completed, and stays listed.
@@ -195,7 +219,8 @@ export class SimulatedCloud {
     this.#plan(plan, forMs, () => {
       const current = this.#instances.get(instance.id);
       // Of two overlapping reboots, the first has restarted the machine for both.
-      if (current?.state === 'rebooting') this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
+      if (current?.state === 'rebooting')
+        this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
       if (current !== undefined) back();
     });
   }

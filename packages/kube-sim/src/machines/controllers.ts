@@ -30,27 +30,32 @@ const lookAgainMs = 2000;
 
 const hookPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
 
-const resourcesOf = (flavour: Flavour): { readonly machines: string; readonly sets: string } => {
+function resourcesOf(flavour: Flavour): { readonly machines: string; readonly sets: string } {
   const { group } = machineGroups[flavour];
   return { machines: `machines.${group}`, sets: `machinesets.${group}` };
-};
+}
 
 /** Returns whether a hook keeps the machine whole during its deletion. */
-export const hasHook = (machine: Stored): boolean =>
-  objects(at(machine, 'spec', 'lifecycleHooks', 'preDrain')).length > 0 ||
-  Object.keys(machine.metadata.annotations ?? {}).some(key => key.startsWith(hookPrefix));
+export function hasHook(machine: Stored): boolean {
+  return (
+    objects(at(machine, 'spec', 'lifecycleHooks', 'preDrain')).length > 0 ||
+    Object.keys(machine.metadata.annotations ?? {}).some(key => key.startsWith(hookPrefix))
+  );
+}
 
-const instanceOf = (machine: Stored): string => text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
+function instanceOf(machine: Stored): string {
+  return text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
+}
 
 /**
  * Returns the deletion order of both machine APIs: terminating, marked, without a node, the
  * youngest.
  */
-const priority = (machine: Stored, group: string): number => {
+function priority(machine: Stored, group: string): number {
   if (isDeleting(machine)) return 0;
   if (machine.metadata.annotations?.[`${group}/delete-machine`] !== undefined) return 1;
   return text(machine, 'status', 'nodeRef', 'name') === '' ? 2 : 3;
-};
+}
 
 class SetLoop {
   readonly #counts: Flavour;
@@ -83,7 +88,9 @@ class SetLoop {
   }
 
   #machinesOf({ store }: Cluster, { metadata }: Stored): readonly Stored[] {
-    return store.list(this.#machines, metadata.namespace ?? '').filter(machine => controllerOf(machine)?.uid === metadata.uid);
+    return store
+      .list(this.#machines, metadata.namespace ?? '')
+      .filter(machine => controllerOf(machine)?.uid === metadata.uid);
   }
 
   #make({ writes }: Cluster, set: Stored): void {
@@ -94,7 +101,9 @@ class SetLoop {
         generateName: `${set.metadata.name}-`,
         labels: strings(at(template, 'metadata', 'labels')),
         finalizers: [`machine.${this.#group}`],
-        ownerReferences: [controllerReference(`${this.#group}/${this.#version}`, 'MachineSet', set)],
+        ownerReferences: [
+          controllerReference(`${this.#group}/${this.#version}`, 'MachineSet', set),
+        ],
       },
       spec: part(template, 'spec'),
     });
@@ -108,49 +117,78 @@ class SetLoop {
     const counted = this.#counts === 'capi' ? all : all.filter(machine => !isDeleting(machine));
     const wanted = Number(at(set, 'spec', 'replicas') ?? 1);
     for (let missing = wanted - counted.length; missing > 0; missing -= 1) this.#make(cluster, set);
-    for (const { metadata } of this.#order(counted).slice(0, Math.max(0, counted.length - wanted))) {
-      if (metadata.deletionTimestamp === undefined) cluster.writes.remove(this.#machines, namespace, metadata.name, { uid: metadata.uid });
+    for (const { metadata } of this.#order(counted).slice(
+      0,
+      Math.max(0, counted.length - wanted),
+    )) {
+      if (metadata.deletionTimestamp === undefined)
+        cluster.writes.remove(this.#machines, namespace, metadata.name, { uid: metadata.uid });
     }
     const now = cluster.store.get(this.#sets, namespace, name) ?? set;
     report(cluster, this.#sets, now, { replicas: this.#machinesOf(cluster, set).length });
   }
 
   #order(machines: readonly Stored[]): readonly Stored[] {
-    const young = (one: Stored, other: Stored): number => (one.metadata.creationTimestamp < other.metadata.creationTimestamp ? 1 : -1);
-    return machines.toSorted((one, other) => priority(one, this.#group) - priority(other, this.#group) || young(one, other));
+    const young = (one: Stored, other: Stored): number =>
+      one.metadata.creationTimestamp < other.metadata.creationTimestamp ? 1 : -1;
+    return machines.toSorted(
+      (one, other) =>
+        priority(one, this.#group) - priority(other, this.#group) || young(one, other),
+    );
   }
 }
 
-const condition = (status: 'True' | 'Unknown', now: string): JsonObject => ({
-  type: 'Ready',
-  status,
-  reason: status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown',
-  message: status === 'True' ? 'kubelet is posting ready status' : 'Kubelet stopped posting node status.',
-  lastHeartbeatTime: now,
-  lastTransitionTime: now,
-});
+function condition(status: 'True' | 'Unknown', now: string): JsonObject {
+  return {
+    type: 'Ready',
+    status,
+    reason: status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown',
+    message:
+      status === 'True'
+        ? 'kubelet is posting ready status'
+        : 'Kubelet stopped posting node status.',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  };
+}
 
-const nodeFor = (machine: Stored, { zone, bootId: bootID }: Instance, kernelVersion: string, now: string): JsonObject => ({
-  metadata: {
-    name: machine.metadata.name,
-    labels: {
-      'kubernetes.io/hostname': machine.metadata.name,
-      'topology.kubernetes.io/zone': zone,
-      ...strings(at(machine, 'spec', 'metadata', 'labels')),
+function nodeFor(
+  machine: Stored,
+  { zone, bootId: bootID }: Instance,
+  kernelVersion: string,
+  now: string,
+): JsonObject {
+  return {
+    metadata: {
+      name: machine.metadata.name,
+      labels: {
+        'kubernetes.io/hostname': machine.metadata.name,
+        'topology.kubernetes.io/zone': zone,
+        ...strings(at(machine, 'spec', 'metadata', 'labels')),
+      },
     },
-  },
-  spec: { providerID: text(machine, 'spec', 'providerID') },
-  status: {
-    capacity: { cpu: '16', memory: '64Gi', pods: '110' },
-    allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
-    conditions: [condition('True', now)],
-    nodeInfo: { kubeletVersion: kubernetesVersion, kernelVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
-  },
-});
+    spec: { providerID: text(machine, 'spec', 'providerID') },
+    status: {
+      capacity: { cpu: '16', memory: '64Gi', pods: '110' },
+      allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
+      conditions: [condition('True', now)],
+      nodeInfo: {
+        kubeletVersion: kubernetesVersion,
+        kernelVersion,
+        operatingSystem: 'linux',
+        architecture: 'amd64',
+        bootID,
+      },
+    },
+  };
+}
 
 /** Returns whether the node has pods that a drain would evict. */
-const isOccupied = ({ store }: Cluster, node: string): boolean =>
-  store.indexed('pods', 'spec.nodeName', node).some(pod => controllerOf(pod)?.kind !== 'DaemonSet');
+function isOccupied({ store }: Cluster, node: string): boolean {
+  return store
+    .indexed('pods', 'spec.nodeName', node)
+    .some(pod => controllerOf(pod)?.kind !== 'DaemonSet');
+}
 
 class MachineLoop {
   readonly #options: MachineOptions;
@@ -173,7 +211,8 @@ class MachineLoop {
 
   #keysOf({ resource, object }: StoreChange): readonly string[] {
     if (resource === this.#resource) return [keyOf(object)];
-    const owner = resource === 'nodes' ? object.metadata.annotations?.[`${this.#group}/machine`] : undefined;
+    const owner =
+      resource === 'nodes' ? object.metadata.annotations?.[`${this.#group}/machine`] : undefined;
     return owner === undefined ? [] : [owner];
   }
 
@@ -189,7 +228,10 @@ class MachineLoop {
   #launch(machine: Stored, { writes }: Cluster): undefined {
     const zone = text(machine, 'spec', 'failureDomain') || 'north';
     const { id } = this.#options.cloud.launch(zone);
-    writes.update(this.#resource, { ...machine, spec: { ...part(machine, 'spec'), providerID: `aws:///${zone}/${id}` } });
+    writes.update(this.#resource, {
+      ...machine,
+      spec: { ...part(machine, 'spec'), providerID: `aws:///${zone}/${id}` },
+    });
   }
 
   /**
@@ -206,18 +248,34 @@ class MachineLoop {
     const now = new Date(cluster.nowMs()).toISOString();
     if (instance === undefined) {
       if (node !== undefined) cluster.writes.remove('nodes', '', name);
-      this.#report(machine, cluster, { phase: 'Failed', errorMessage: "can't find created instance" });
+      this.#report(machine, cluster, {
+        phase: 'Failed',
+        errorMessage: "can't find created instance",
+      });
       return undefined;
     }
     if (node === undefined) {
       const fresh = nodeFor(machine, instance, kernelVersion, now);
       const annotations = { [`${this.#group}/machine`]: keyOf(machine) };
-      cluster.writes.create('nodes', { ...fresh, metadata: { ...part(fresh, 'metadata'), annotations } });
+      cluster.writes.create('nodes', {
+        ...fresh,
+        metadata: { ...part(fresh, 'metadata'), annotations },
+      });
     } else this.#follow(node, cluster, instance.state === 'running', instance.bootId, now);
-    const available = { type: 'Available', status: 'True', reason: 'Available', message: '', lastTransitionTime: now };
+    const available = {
+      type: 'Available',
+      status: 'True',
+      reason: 'Available',
+      message: '',
+      lastTransitionTime: now,
+    };
     const stands = objects(at(machine, 'status', 'conditions'));
     const conditions = stands.length > 0 ? stands : [available];
-    this.#report(machine, cluster, { phase: 'Running', nodeRef: { kind: 'Node', name }, conditions: [...conditions] });
+    this.#report(machine, cluster, {
+      phase: 'Running',
+      nodeRef: { kind: 'Node', name },
+      conditions: [...conditions],
+    });
     return lookAgainMs;
   }
 
@@ -232,14 +290,19 @@ class MachineLoop {
     const others = conditions.filter(({ type }) => type !== 'Ready');
     const nodeInfo = { ...part(node, 'status', 'nodeInfo'), bootID };
     const said = runs ? conditions : [...others, condition('Unknown', now)];
-    cluster.writes.update('nodes', { ...node, status: { ...part(node, 'status'), nodeInfo, conditions: [...said] } }, 'status');
+    cluster.writes.update(
+      'nodes',
+      { ...node, status: { ...part(node, 'status'), nodeInfo, conditions: [...said] } },
+      'status',
+    );
   }
 
   #report(machine: Stored, cluster: Cluster, status: JsonObject): void {
     report(
       cluster,
       this.#resource,
-      cluster.store.get(this.#resource, machine.metadata.namespace ?? '', machine.metadata.name) ?? machine,
+      cluster.store.get(this.#resource, machine.metadata.namespace ?? '', machine.metadata.name) ??
+        machine,
       status,
     );
   }
@@ -249,13 +312,21 @@ class MachineLoop {
     if (hasHook(machine)) return undefined;
     const node = cluster.store.get('nodes', '', name);
     if (node !== undefined && at(node, 'spec', 'unschedulable') !== true) {
-      cluster.writes.update('nodes', { ...node, spec: { ...part(node, 'spec'), unschedulable: true } });
+      cluster.writes.update('nodes', {
+        ...node,
+        spec: { ...part(node, 'spec'), unschedulable: true },
+      });
     }
     if (isOccupied(cluster, name)) return 1000;
     this.#options.cloud.terminate(instanceOf(machine));
     if (node !== undefined) cluster.writes.remove('nodes', '', name);
-    const finalizers = (machine.metadata.finalizers ?? []).filter(finalizer => finalizer !== `machine.${this.#group}`);
-    cluster.writes.update(this.#resource, { ...machine, metadata: { ...machine.metadata, finalizers } });
+    const finalizers = (machine.metadata.finalizers ?? []).filter(
+      finalizer => finalizer !== `machine.${this.#group}`,
+    );
+    cluster.writes.update(this.#resource, {
+      ...machine,
+      metadata: { ...machine.metadata, finalizers },
+    });
     return undefined;
   }
 }
@@ -264,17 +335,19 @@ class MachineLoop {
  * Returns whether the kubelet of a node responds: its machine runs, and the node has the current
  * boot ID. Nodes of other clouds always respond.
  */
-export const runsOn =
-  (cloud: SimulatedCloud) =>
-  (node: Stored): boolean => {
+export function runsOn(cloud: SimulatedCloud) {
+  return (node: Stored): boolean => {
     const providerId = text(node, 'spec', 'providerID');
     if (!providerId.startsWith('aws:')) return true;
     const instance = cloud.instance(providerId.split('/').at(-1) ?? '');
-    return instance?.state === 'running' && text(node, 'status', 'nodeInfo', 'bootID') === instance.bootId;
+    return (
+      instance?.state === 'running' &&
+      text(node, 'status', 'nodeInfo', 'bootID') === instance.bootId
+    );
   };
+}
 
 /** Returns the controllers of a machine API, for `RuntimeOptions.more`. */
-export const machineControllers = (options: MachineOptions): readonly Controller[] => [
-  new SetLoop(options).controller(),
-  new MachineLoop(options).controller(),
-];
+export function machineControllers(options: MachineOptions): readonly Controller[] {
+  return [new SetLoop(options).controller(), new MachineLoop(options).controller()];
+}

@@ -2,15 +2,24 @@ import type { JsonObject } from '@drydock/apimachinery';
 
 /** CRDs of machines for the simulation: fields are free, subresources are the real ones. */
 
-const column = (name: string, type: string, jsonPath: string): JsonObject => ({ name, type, jsonPath });
+function column(name: string, type: string, jsonPath: string): JsonObject {
+  return { name, type, jsonPath };
+}
 
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 const age = column('Age', 'date', '.metadata.creationTimestamp');
 
 const ofSet = {
-  subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
-  additionalPrinterColumns: [column('Desired', 'integer', '.spec.replicas'), column('Current', 'integer', '.status.replicas'), age],
+  subresources: {
+    status: {},
+    scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+  },
+  additionalPrinterColumns: [
+    column('Desired', 'integer', '.spec.replicas'),
+    column('Current', 'integer', '.status.replicas'),
+    age,
+  ],
 };
 
 const ofMachine = {
@@ -29,9 +38,11 @@ const columnsOf = {
   Cluster: { subresources: { status: {} }, additionalPrinterColumns: [age] },
 } as const;
 
-const definition = (group: string, version: string, kind: keyof typeof columnsOf): JsonObject => {
+function definition(group: string, version: string, kind: keyof typeof columnsOf): JsonObject {
   const plural = `${kind.toLowerCase()}s`;
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } };
+  const schema = {
+    openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } },
+  };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -43,19 +54,25 @@ const definition = (group: string, version: string, kind: keyof typeof columnsOf
       versions: [{ name: version, served: true, storage: true, schema, ...columnsOf[kind] }],
     },
   };
-};
+}
 
 /** The simulated machine API. */
 export type Flavour = 'openshift' | 'capi';
 
-export const machineGroups: Readonly<Record<Flavour, { readonly group: string; readonly version: string }>> = {
+export const machineGroups: Readonly<
+  Record<Flavour, { readonly group: string; readonly version: string }>
+> = {
   openshift: { group: 'machine.openshift.io', version: 'v1beta1' },
   capi: { group: 'cluster.x-k8s.io', version: 'v1beta2' },
 };
 
 /** Returns the CRDs to create before the controllers start. */
-export const machineDefinitions = (flavour: Flavour): readonly JsonObject[] => {
+export function machineDefinitions(flavour: Flavour): readonly JsonObject[] {
   const { group, version } = machineGroups[flavour];
-  const kinds = ['Machine', 'MachineSet', ...(flavour === 'capi' ? (['Cluster'] as const) : [])] as const;
+  const kinds = [
+    'Machine',
+    'MachineSet',
+    ...(flavour === 'capi' ? (['Cluster'] as const) : []),
+  ] as const;
   return kinds.map(kind => definition(group, version, kind));
-};
+}

@@ -13,7 +13,11 @@ export type NovaCall = {
   readonly base: string;
 };
 
-export type NovaReply = { readonly status: number; readonly body?: Json; readonly headers?: Readonly<Record<string, string>> };
+export type NovaReply = {
+  readonly status: number;
+  readonly body?: Json;
+  readonly headers?: Readonly<Record<string, string>>;
+};
 
 const names: Readonly<Record<number, string>> = {
   400: 'badRequest',
@@ -24,7 +28,9 @@ const names: Readonly<Record<number, string>> = {
 };
 
 /** Returns an error response of Nova. */
-export const refuse = (code: number, message: string): NovaReply => ({
-  status: code,
-  body: { [names[code] ?? 'computeFault']: { code, message } },
-});
+export function refuse(code: number, message: string): NovaReply {
+  return {
+    status: code,
+    body: { [names[code] ?? 'computeFault']: { code, message } },
+  };
+}

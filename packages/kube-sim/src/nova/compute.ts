@@ -1,14 +1,22 @@
 import { isObject, type JsonObject } from '@drydock/apimachinery';
 import { abort, act } from './actions.ts';
 import { type NovaCall, type NovaReply, refuse } from './answer.ts';
-import { actionBody, actionEvents, hypervisorBody, migrationBody, progressBody, serverBody, serviceBody } from './bodies.ts';
+import {
+  actionBody,
+  actionEvents,
+  hypervisorBody,
+  migrationBody,
+  progressBody,
+  serverBody,
+  serviceBody,
+} from './bodies.ts';
 import type { OpenStack } from './open-stack.ts';
 import type { SimulatedHost } from './parts.ts';
 
 type Item = { readonly id: string; readonly body: JsonObject };
 
 /** Returns one page, and a link to the next where there is more. */
-const page = (cloud: OpenStack, asked: NovaCall, key: string, items: readonly Item[]): NovaReply => {
+function page(cloud: OpenStack, asked: NovaCall, key: string, items: readonly Item[]): NovaReply {
   const { query, base, path } = asked;
   const limit = Math.min(Number(query.get('limit') ?? cloud.pageSize), cloud.pageSize);
   const marker = query.get('marker');
@@ -21,13 +29,15 @@ const page = (cloud: OpenStack, asked: NovaCall, key: string, items: readonly It
   const more = start + limit < items.length && last !== undefined;
   const links = { [`${key}_links`]: [{ rel: 'next', href: `${base}${path}?${next.toString()}` }] };
   return { status: 200, body: { [key]: shown.map(({ body }) => body), ...(more && links) } };
-};
+}
 
-const listServers = (cloud: OpenStack, asked: NovaCall): NovaReply => {
+function listServers(cloud: OpenStack, asked: NovaCall): NovaReply {
   const host = asked.query.get('host');
   const isAll = ['1', 'true', 'True'].includes(asked.query.get('all_tenants') ?? '');
   const found = [...cloud.servers.values()]
-    .filter(server => (host === null || server.host === host) && (isAll || server.project === 'admin'))
+    .filter(
+      server => (host === null || server.host === host) && (isAll || server.project === 'admin'),
+    )
     .sort((one, other) => other.createdMs - one.createdMs);
   return page(
     cloud,
@@ -35,76 +45,119 @@ const listServers = (cloud: OpenStack, asked: NovaCall): NovaReply => {
     'servers',
     found.map(server => ({ id: server.id, body: serverBody(server) })),
   );
-};
+}
 
-const listMigrations = (cloud: OpenStack, asked: NovaCall): NovaReply => {
+function listMigrations(cloud: OpenStack, asked: NovaCall): NovaReply {
   const { query, minor } = asked;
-  if (minor < 59 && (query.has('limit') || query.has('changes-since'))) return refuse(400, 'Additional properties are not allowed');
-  const [host, source, server] = [query.get('host'), query.get('source_compute'), query.get('instance_uuid')];
+  if (minor < 59 && (query.has('limit') || query.has('changes-since')))
+    return refuse(400, 'Additional properties are not allowed');
+  const [host, source, server] = [
+    query.get('host'),
+    query.get('source_compute'),
+    query.get('instance_uuid'),
+  ];
   const since = Date.parse(query.get('changes-since') ?? '');
   const found = cloud.migrations.records
-    .filter(one => (host === null || one.source === host || one.target === host) && (source === null || one.source === source))
+    .filter(
+      one =>
+        (host === null || one.source === host || one.target === host) &&
+        (source === null || one.source === source),
+    )
     .filter(one => server === null || one.server === server)
     // A record that was never changed has no time of a change, and is not returned.
-    .filter(one => Number.isNaN(since) || (one.updatedMs >= since && one.updatedMs !== one.createdMs))
+    .filter(
+      one => Number.isNaN(since) || (one.updatedMs >= since && one.updatedMs !== one.createdMs),
+    )
     .toReversed();
   const items = found.map(one => ({ id: one.uuid, body: migrationBody(one, minor) }));
-  return minor >= 59 ? page(cloud, asked, 'migrations', items) : { status: 200, body: { migrations: items.map(({ body }) => body) } };
-};
+  return minor >= 59
+    ? page(cloud, asked, 'migrations', items)
+    : { status: 200, body: { migrations: items.map(({ body }) => body) } };
+}
 
-const listServices = (cloud: OpenStack, { query }: NovaCall): NovaReply => {
+function listServices(cloud: OpenStack, { query }: NovaCall): NovaReply {
   const [host, binary] = [query.get('host'), query.get('binary')];
-  const fits = ({ name }: SimulatedHost): boolean => (host === null || name === host) && (binary === null || binary === 'nova-compute');
-  return { status: 200, body: { services: cloud.hosts.values().filter(fits).map(serviceBody).toArray() } };
-};
+  const fits = ({ name }: SimulatedHost): boolean =>
+    (host === null || name === host) && (binary === null || binary === 'nova-compute');
+  return {
+    status: 200,
+    body: { services: cloud.hosts.values().filter(fits).map(serviceBody).toArray() },
+  };
+}
 
-const changeService = (cloud: OpenStack, id: string, { body }: NovaCall): NovaReply => {
+function changeService(cloud: OpenStack, id: string, { body }: NovaCall): NovaReply {
   const host = cloud.hosts.values().find(({ service }) => service === id);
   if (host === undefined) return refuse(404, `Service ${id} could not be found.`);
   const { status, disabled_reason: reason }: JsonObject = isObject(body) ? body : {};
   if (status === undefined)
-    return refuse(400, "Missing required field: 'status'. Must specify 'status' if 'disabled_reason' is specified.");
+    return refuse(
+      400,
+      "Missing required field: 'status'. Must specify 'status' if 'disabled_reason' is specified.",
+    );
   if (status === 'enabled' && reason !== undefined) {
     return refuse(400, "Specifying 'disabled_reason' when status is 'enabled' is invalid.");
   }
   if (typeof reason === 'string' && reason.length > 255)
     return refuse(400, 'Invalid input for field/attribute disabled_reason. Value is too long');
-  cloud.setService(host.name, status === 'enabled', typeof reason === 'string' ? reason : undefined);
+  cloud.setService(
+    host.name,
+    status === 'enabled',
+    typeof reason === 'string' ? reason : undefined,
+  );
   return { status: 200, body: { service: serviceBody(host) } };
-};
+}
 
-const actionsOf = (cloud: OpenStack, server: string, request: string | undefined, minor: number): NovaReply => {
+function actionsOf(
+  cloud: OpenStack,
+  server: string,
+  request: string | undefined,
+  minor: number,
+): NovaReply {
   const own = cloud.migrations.actions.filter(one => one.server === server);
   if (request === undefined) return { status: 200, body: { instanceActions: own.map(actionBody) } };
   const action = own.find(one => one.request === request);
-  if (action === undefined) return refuse(404, `Action for request_id ${request} on instance ${server} could not be found`);
-  return { status: 200, body: { instanceAction: { ...actionBody(action), events: actionEvents(action, minor) } } };
-};
+  if (action === undefined)
+    return refuse(404, `Action for request_id ${request} on instance ${server} could not be found`);
+  return {
+    status: 200,
+    body: { instanceAction: { ...actionBody(action), events: actionEvents(action, minor) } },
+  };
+}
 
-const progress = (cloud: OpenStack, server: string): NovaReply => {
+function progress(cloud: OpenStack, server: string): NovaReply {
   const { memoryMiB = 0 } = cloud.servers.get(server) ?? {};
   const running = cloud.migrations.underWay(server).filter(one => one.type === 'live-migration');
-  return { status: 200, body: { migrations: running.map(one => progressBody(one, memoryMiB, cloud.nowMs())) } };
-};
+  return {
+    status: 200,
+    body: { migrations: running.map(one => progressBody(one, memoryMiB, cloud.nowMs())) },
+  };
+}
 
-const ofServer = (cloud: OpenStack, [, id = '', part, sub]: readonly string[], asked: NovaCall): NovaReply => {
+function ofServer(
+  cloud: OpenStack,
+  [, id = '', part, sub]: readonly string[],
+  asked: NovaCall,
+): NovaReply {
   const server = cloud.servers.get(id);
   if (server === undefined) return refuse(404, `Instance ${id} could not be found.`);
   const { method } = asked;
-  if (part === undefined && method === 'GET') return { status: 200, body: { server: serverBody(server) } };
+  if (part === undefined && method === 'GET')
+    return { status: 200, body: { server: serverBody(server) } };
   if (part === undefined && method === 'DELETE') {
     cloud.deleteServer(id);
     return { status: 204 };
   }
   if (part === 'action' && method === 'POST') return act(cloud, server, asked);
-  if (part === 'os-instance-actions' && method === 'GET') return actionsOf(cloud, id, sub, asked.minor);
-  if (part === 'migrations' && method === 'DELETE') return abort(cloud, server, Number(sub), asked.minor);
+  if (part === 'os-instance-actions' && method === 'GET')
+    return actionsOf(cloud, id, sub, asked.minor);
+  if (part === 'migrations' && method === 'DELETE')
+    return abort(cloud, server, Number(sub), asked.minor);
   if (part === 'migrations' && method === 'GET') return progress(cloud, id);
   return refuse(404, 'The resource could not be found.');
-};
+}
 
 /** Handles one call to Nova after authentication. */
-export const compute = (cloud: OpenStack, asked: NovaCall): NovaReply => {
+export function compute(cloud: OpenStack, asked: NovaCall): NovaReply {
   const parts = asked.path.split('/').slice(1);
   const [first, second] = parts;
   const route = `${asked.method} ${first ?? ''}`;
@@ -113,6 +166,7 @@ export const compute = (cloud: OpenStack, asked: NovaCall): NovaReply => {
   if (route === 'GET os-migrations') return listMigrations(cloud, asked);
   if (route === 'GET os-services') return listServices(cloud, asked);
   if (route === 'PUT os-services') return changeService(cloud, second ?? '', asked);
-  if (route === 'GET os-hypervisors') return { status: 200, body: { hypervisors: [...cloud.hosts.values()].map(hypervisorBody) } };
+  if (route === 'GET os-hypervisors')
+    return { status: 200, body: { hypervisors: [...cloud.hosts.values()].map(hypervisorBody) } };
   return refuse(404, 'The resource could not be found.');
-};
+}

@@ -1,2 +1,8 @@
-export { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment, simulatedUser } from './open-stack.ts';
+export {
+  type NewServer,
+  OpenStack,
+  type OpenStackOptions,
+  simulatedEnvironment,
+  simulatedUser,
+} from './open-stack.ts';
 export { OpenStackApi, serveOpenStack } from './serve.ts';

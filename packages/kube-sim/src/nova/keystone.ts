@@ -2,18 +2,24 @@ import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 import type { NovaReply } from './answer.ts';
 import { type OpenStack, simulatedUser } from './open-stack.ts';
 
-const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined => {
+function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   let found = value;
   for (const key of path) found = isObject(found) ? found[key] : undefined;
   return found;
-};
+}
 
 const refusal: NovaReply = {
   status: 401,
-  body: { error: { code: 401, message: 'The request you have made requires authentication.', title: 'Unauthorized' } },
+  body: {
+    error: {
+      code: 401,
+      message: 'The request you have made requires authentication.',
+      title: 'Unauthorized',
+    },
+  },
 };
 
-const isRight = (body: Json | undefined): boolean => {
+function isRight(body: Json | undefined): boolean {
   const identity = at(body, 'auth', 'identity');
   if (at(identity, 'application_credential', 'secret') !== undefined) {
     return (
@@ -23,15 +29,16 @@ const isRight = (body: Json | undefined): boolean => {
   }
   const user = at(identity, 'password', 'user');
   return at(user, 'name') === simulatedUser.name && at(user, 'password') === simulatedUser.password;
-};
+}
 
-const endpoints = (base: string): readonly JsonObject[] =>
-  ['public', 'internal', 'admin'].map(name => ({
+function endpoints(base: string): readonly JsonObject[] {
+  return ['public', 'internal', 'admin'].map(name => ({
     interface: name,
     region: 'RegionOne',
     region_id: 'RegionOne',
     url: `${base}/compute/v2.1`,
   }));
+}
 
 /**
  * A Keystone with one user, one application credential (`credential`, with the user's password as

@@ -1,4 +1,9 @@
-import type { SimulatedAction, SimulatedHost, SimulatedMigration, SimulatedServer } from './parts.ts';
+import type {
+  SimulatedAction,
+  SimulatedHost,
+  SimulatedMigration,
+  SimulatedServer,
+} from './parts.ts';
 
 type NovaState = {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
@@ -18,9 +23,17 @@ const settleMs = 300;
 
 const noValidHost = 'No valid host was found. There are not enough hosts available.';
 
-const eventNames: Readonly<Record<string, string>> = { 'live-migration': 'conductor_live_migrate_instance' };
+const eventNames: Readonly<Record<string, string>> = {
+  'live-migration': 'conductor_live_migrate_instance',
+};
 
-const over: ReadonlySet<string> = new Set(['completed', 'confirmed', 'error', 'cancelled', 'reverted']);
+const over: ReadonlySet<string> = new Set([
+  'completed',
+  'confirmed',
+  'error',
+  'cancelled',
+  'reverted',
+]);
 
 /**
  * Progress of migrations: accepted, queued, running, completed for live ones; accepted, migrating,
@@ -37,7 +50,12 @@ export class Migrations {
   }
 
   /** Accepts a migration: from here on the server is in a task. */
-  begin(server: SimulatedServer, type: SimulatedMigration['type'], user: string, nowMs: number): void {
+  begin(
+    server: SimulatedServer,
+    type: SimulatedMigration['type'],
+    user: string,
+    nowMs: number,
+  ): void {
     const id = this.#next;
     this.#next += 1;
     const request = `req-${id.toString(16).padStart(8, '0')}-0000-4000-8000-000000000000`;
@@ -45,7 +63,15 @@ export class Migrations {
     server.earlier = server.vmState;
     const action = type === 'live-migration' ? type : type === 'resize' ? 'resize' : 'migrate';
     const event = eventNames[type] ?? 'conductor_migrate_server';
-    this.actions.unshift({ request, server: server.id, action, event, startMs: nowMs, message: undefined, details: undefined });
+    this.actions.unshift({
+      request,
+      server: server.id,
+      action,
+      event,
+      startMs: nowMs,
+      message: undefined,
+      details: undefined,
+    });
     this.records.push({
       id,
       uuid: `00000004-0000-4000-8000-${id.toString(16).padStart(12, '0')}`,
@@ -91,7 +117,10 @@ export class Migrations {
     for (;;) {
       const due = this.records
         .filter(one => one.dueMs !== undefined && one.dueMs <= nowMs)
-        .reduce<SimulatedMigration | undefined>((first, one) => ((first?.dueMs ?? Infinity) <= (one.dueMs ?? 0) ? first : one), undefined);
+        .reduce<SimulatedMigration | undefined>(
+          (first, one) => ((first?.dueMs ?? Infinity) <= (one.dueMs ?? 0) ? first : one),
+          undefined,
+        );
       if (due?.dueMs === undefined) return;
       this.#step(due, due.dueMs);
     }
@@ -122,7 +151,12 @@ export class Migrations {
 
   #schedule(record: SimulatedMigration, server: SimulatedServer, atMs: number): void {
     const source = this.#world.hosts.get(record.source);
-    if (source?.up !== true) return this.#fail(record, `Compute service of ${record.source} is unavailable at this time.`, atMs);
+    if (source?.up !== true)
+      return this.#fail(
+        record,
+        `Compute service of ${record.source} is unavailable at this time.`,
+        atMs,
+      );
     const target = this.#place(server);
     if (target === undefined) return this.#fail(record, noValidHost, atMs);
     record.target = target;
@@ -141,21 +175,37 @@ export class Migrations {
       this.#world.servers
         .values()
         .filter(({ host }) => host === name)
-        .toArray().length + this.records.filter(one => one.target === name && !over.has(one.status) && one.status !== 'finished').length;
+        .toArray().length +
+      this.records.filter(
+        one => one.target === name && !over.has(one.status) && one.status !== 'finished',
+      ).length;
     const fit = this.#world.hosts
       .values()
-      .filter(({ name, enabled, up, room }) => enabled && up && name !== server.host && load(name) < room);
-    return fit.toArray().sort((one, other) => load(one.name) - load(other.name) || (one.name < other.name ? -1 : 1))[0]?.name;
+      .filter(
+        ({ name, enabled, up, room }) => enabled && up && name !== server.host && load(name) < room,
+      );
+    return fit
+      .toArray()
+      .sort(
+        (one, other) => load(one.name) - load(other.name) || (one.name < other.name ? -1 : 1),
+      )[0]?.name;
   }
 
   /** Starts queued migrations up to the limit of a host; the others stay in the queue. */
   #fill(source: string, atMs: number): void {
     const own = this.records.filter(one => one.source === source && one.type === 'live-migration');
     const free = this.#world.concurrency - own.filter(({ status }) => status === 'running').length;
-    for (const record of own.filter(({ status }) => status === 'queued').slice(0, Math.max(free, 0))) {
+    for (const record of own
+      .filter(({ status }) => status === 'queued')
+      .slice(0, Math.max(free, 0))) {
       const server = this.#world.servers.get(record.server);
       record.beganMs = atMs;
-      this.#become(record, 'running', atMs, server === undefined ? 0 : this.#world.migrationMs(server));
+      this.#become(
+        record,
+        'running',
+        atMs,
+        server === undefined ? 0 : this.#world.migrationMs(server),
+      );
     }
   }
 
@@ -171,7 +221,12 @@ export class Migrations {
     this.#become(record, status, atMs, undefined);
   }
 
-  #become(record: SimulatedMigration, status: string, atMs: number, forMs: number | undefined): void {
+  #become(
+    record: SimulatedMigration,
+    status: string,
+    atMs: number,
+    forMs: number | undefined,
+  ): void {
     record.status = status;
     record.updatedMs = atMs;
     record.dueMs = forMs === undefined ? undefined : atMs + forMs;

@@ -5,7 +5,10 @@ import type { SimulatedHost, SimulatedServer } from './parts.ts';
 export type OpenStackOptions = {
   readonly clock: Clock;
   /** Compute hosts: names, or with values that differ from the defaults. */
-  readonly hosts: readonly (string | { readonly name: string; readonly hypervisor?: string; readonly room?: number })[];
+  readonly hosts: readonly (
+    | string
+    | { readonly name: string; readonly hypervisor?: string; readonly room?: number }
+  )[];
   /** Returns the duration of a live migration in milliseconds; 5000 when left out. */
   readonly migrationMs?: (server: SimulatedServer) => number;
   /**
@@ -33,20 +36,28 @@ export type NewServer = {
 };
 
 /** The only user. */
-export const simulatedUser = { id: 'b7a1c0de000000000000000000000001', name: 'admin', password: 'secret', project: 'admin' } as const;
+export const simulatedUser = {
+  id: 'b7a1c0de000000000000000000000001',
+  name: 'admin',
+  password: 'secret',
+  project: 'admin',
+} as const;
 
 /** Returns the environment of a client for a login. `authUrl`: of its Keystone. */
-export const simulatedEnvironment = (authUrl: string): Readonly<Record<string, string>> => ({
-  OS_AUTH_URL: authUrl,
-  OS_USERNAME: simulatedUser.name,
-  OS_PASSWORD: simulatedUser.password,
-  OS_PROJECT_NAME: simulatedUser.project,
-  OS_USER_DOMAIN_NAME: 'Default',
-  OS_PROJECT_DOMAIN_NAME: 'Default',
-});
+export function simulatedEnvironment(authUrl: string): Readonly<Record<string, string>> {
+  return {
+    OS_AUTH_URL: authUrl,
+    OS_USERNAME: simulatedUser.name,
+    OS_PASSWORD: simulatedUser.password,
+    OS_PROJECT_NAME: simulatedUser.project,
+    OS_USER_DOMAIN_NAME: 'Default',
+    OS_PROJECT_DOMAIN_NAME: 'Default',
+  };
+}
 
-const uuid = (kind: number, n: number): string =>
-  `${kind.toString(16).padStart(8, '0')}-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
+function uuid(kind: number, n: number): string {
+  return `${kind.toString(16).padStart(8, '0')}-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
+}
 
 /**
  * An OpenStack with a Nova that migrates: time passes only by its clock, and the state is updated
@@ -65,7 +76,14 @@ export class OpenStack {
   #made = 0;
 
   constructor(options: OpenStackOptions) {
-    const { clock, hosts, concurrency = 1, pageSize = 1000, tokenSeconds = 3600, minors = [1, 93] } = options;
+    const {
+      clock,
+      hosts,
+      concurrency = 1,
+      pageSize = 1000,
+      tokenSeconds = 3600,
+      minors = [1, 93],
+    } = options;
     this.clock = clock;
     this.pageSize = pageSize;
     this.tokenSeconds = tokenSeconds;
@@ -73,11 +91,24 @@ export class OpenStack {
     const made = hosts.map((given, index): SimulatedHost => {
       const { name, hypervisor, room } = typeof given === 'string' ? { name: given } : given;
       const ids = { service: uuid(1, index), hypervisorId: uuid(2, index) };
-      return { name, hypervisor: hypervisor ?? name, ...ids, enabled: true, reason: undefined, up: true, room: room ?? Infinity };
+      return {
+        name,
+        hypervisor: hypervisor ?? name,
+        ...ids,
+        enabled: true,
+        reason: undefined,
+        up: true,
+        room: room ?? Infinity,
+      };
     });
     this.hosts = new Map(made.map(host => [host.name, host]));
     const { migrationMs = () => 5000 } = options;
-    this.migrations = new Migrations({ hosts: this.hosts, servers: this.servers, concurrency, migrationMs });
+    this.migrations = new Migrations({
+      hosts: this.hosts,
+      servers: this.servers,
+      concurrency,
+      migrationMs,
+    });
   }
 
   nowMs(): number {
@@ -101,7 +132,15 @@ export class OpenStack {
     this.#made += 1;
     const id = uuid(3, this.#made);
     const state = { host, vmState, taskState: undefined, earlier: vmState, pinned };
-    this.servers.set(id, { id, name, project, memoryMiB, volumeBacked, createdMs: this.nowMs() + this.#made, ...state });
+    this.servers.set(id, {
+      id,
+      name,
+      project,
+      memoryMiB,
+      volumeBacked,
+      createdMs: this.nowMs() + this.#made,
+      ...state,
+    });
     return id;
   }
 
@@ -123,6 +162,8 @@ export class OpenStack {
   /** Returns the names of the servers on a host, in order. */
   on(host: string): readonly string[] {
     this.catchUp();
-    return [...this.servers.values()].flatMap(server => (server.host === host ? [server.name] : [])).sort();
+    return [...this.servers.values()]
+      .flatMap(server => (server.host === host ? [server.name] : []))
+      .sort();
   }
 }

@@ -15,25 +15,33 @@ export type NovaApiRequest = {
   readonly body?: string;
 };
 
-export type NovaApiResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly text: string };
+export type NovaApiResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+};
 
-const parsed = (text: string | undefined): Json | undefined => (text === undefined || text === '' ? undefined : (JSON.parse(text) as Json));
+function parsed(text: string | undefined): Json | undefined {
+  return text === undefined || text === '' ? undefined : (JSON.parse(text) as Json);
+}
 
-const tooNew = (minor: number, [least, most]: readonly [number, number]): NovaReply => ({
-  status: 406,
-  body: {
-    errors: [
-      {
-        code: '',
-        status: 406,
-        title: 'Requested microversion is unsupported',
-        detail: `Version 2.${minor} is not supported by the API. Minimum is 2.${least} and maximum is 2.${most}.`,
-        max_version: `2.${most}`,
-        min_version: `2.${least}`,
-      },
-    ],
-  },
-});
+function tooNew(minor: number, [least, most]: readonly [number, number]): NovaReply {
+  return {
+    status: 406,
+    body: {
+      errors: [
+        {
+          code: '',
+          status: 406,
+          title: 'Requested microversion is unsupported',
+          detail: `Version 2.${minor} is not supported by the API. Minimum is 2.${least} and maximum is 2.${most}.`,
+          max_version: `2.${most}`,
+          min_version: `2.${least}`,
+        },
+      ],
+    },
+  };
+}
 
 /** Keystone under /identity and Nova under /compute, of one simulated OpenStack. */
 export class OpenStackApi {
@@ -48,14 +56,24 @@ export class OpenStackApi {
   }
 
   /** Handles one call. Rejects while the cloud is down, as a connection does. */
-  readonly exchange = async ({ method, url, headers, body }: NovaApiRequest): Promise<NovaApiResponse> => {
-    if (this.#cloud.down) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  readonly exchange = async ({
+    method,
+    url,
+    headers,
+    body,
+  }: NovaApiRequest): Promise<NovaApiResponse> => {
+    if (this.#cloud.down)
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     this.#cloud.catchUp();
     const { origin, pathname, searchParams } = new URL(url);
     const said = this.#answer(method, pathname, searchParams, headers, parsed(body), origin);
     return {
       status: said.status,
-      headers: { 'content-type': 'application/json', date: new Date(this.#cloud.nowMs()).toUTCString(), ...said.headers },
+      headers: {
+        'content-type': 'application/json',
+        date: new Date(this.#cloud.nowMs()).toUTCString(),
+        ...said.headers,
+      },
       text: said.body === undefined ? '' : JSON.stringify(said.body),
     };
   };
@@ -68,34 +86,55 @@ export class OpenStackApi {
     body: Json | undefined,
     origin: string,
   ): NovaReply {
-    if (pathname === '/identity/v3/auth/tokens' && method === 'POST') return this.keystone.logIn(body, origin);
-    if (!pathname.startsWith('/compute/v2.1')) return refuse(404, 'The resource could not be found.');
+    if (pathname === '/identity/v3/auth/tokens' && method === 'POST')
+      return this.keystone.logIn(body, origin);
+    if (!pathname.startsWith('/compute/v2.1'))
+      return refuse(404, 'The resource could not be found.');
     const { minors } = this.#cloud;
     const path = pathname.slice('/compute/v2.1'.length);
     if (path === '' || path === '/') {
       return {
         status: 200,
-        body: { version: { id: 'v2.1', status: 'CURRENT', version: `2.${minors[1]}`, min_version: `2.${minors[0]}` } },
+        body: {
+          version: {
+            id: 'v2.1',
+            status: 'CURRENT',
+            version: `2.${minors[1]}`,
+            min_version: `2.${minors[0]}`,
+          },
+        },
       };
     }
     this.asked.push(`${method} ${path}`);
     if (!this.keystone.isGood(headers['x-auth-token'] as string | undefined))
       return refuse(401, 'The request you have made requires authentication.');
-    const minor = Number(/2\.(\d+)$/.exec(String(headers['openstack-api-version'] ?? ''))?.[1] ?? 1);
+    const minor = Number(
+      /2\.(\d+)$/.exec(String(headers['openstack-api-version'] ?? ''))?.[1] ?? 1,
+    );
     if (minor < minors[0] || minor > minors[1]) return tooNew(minor, minors);
     const asked: NovaCall = { method, path, query, body, minor, base: `${origin}/compute/v2.1` };
     return compute(this.#cloud, asked);
   }
 }
 
-const answer = async (api: OpenStackApi, base: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+async function answer(
+  api: OpenStackApi,
+  base: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   let body = '';
   for await (const chunk of request) body += String(chunk);
   const url = `${base}${request.url ?? '/'}`;
-  const said = await api.exchange({ method: request.method ?? 'GET', url, headers: request.headers, body });
+  const said = await api.exchange({
+    method: request.method ?? 'GET',
+    url,
+    headers: request.headers,
+    body,
+  });
   response.writeHead(said.status, said.headers);
   response.end(said.text);
-};
+}
 
 type ServeOptions = {
   /** Port; any free one when left out. */
@@ -105,12 +144,16 @@ type ServeOptions = {
 };
 
 /** Serves it on a port of this machine. `authUrl` is Keystone's. Dispose of it to stop. */
-export const serveOpenStack = async (api: OpenStackApi, { port = 0, unref = false }: ServeOptions = {}) => {
+export async function serveOpenStack(
+  api: OpenStackApi,
+  { port = 0, unref = false }: ServeOptions = {},
+) {
   let base = '';
   // While the cloud is down, connections are cut.
   const server = boundedServer(
     { connections: connectionLimits.embedded },
-    (request, response) => void answer(api, base, request, response).catch(() => response.destroy()),
+    (request, response) =>
+      void answer(api, base, request, response).catch(() => response.destroy()),
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -124,4 +167,4 @@ export const serveOpenStack = async (api: OpenStackApi, { port = 0, unref = fals
     await closed;
   };
   return { authUrl: `${base}/identity/v3`, [Symbol.asyncDispose]: close };
-};
+}

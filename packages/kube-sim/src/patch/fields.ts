@@ -8,27 +8,36 @@ import { elementName, type SchemaNode } from './shape.ts';
  */
 export type Fields = { readonly [segment: string]: Fields };
 
-const isLeaf = (fields: Fields): boolean => Object.keys(fields).length === 0;
+function isLeaf(fields: Fields): boolean {
+  return Object.keys(fields).length === 0;
+}
 
 /** Returns the fields of a value. */
-export const fieldsOf = (value: Json | undefined, node: SchemaNode): Fields => {
+export function fieldsOf(value: Json | undefined, node: SchemaNode): Fields {
   if (node.kind === 'map' && isObject(value)) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return Object.fromEntries(members.map(([key, member]) => [`f:${key}`, fieldsOf(member, node.member(key))]));
+    return Object.fromEntries(
+      members.map(([key, member]) => [`f:${key}`, fieldsOf(member, node.member(key))]),
+    );
   }
   if (node.kind === 'keyed' && Array.isArray(value)) {
     return Object.fromEntries(
-      objects(value as readonly Json[]).map(one => [elementName(one, node.keys), { '.': {}, ...fieldsOf(one, node.element) }]),
+      objects(value as readonly Json[]).map(one => [
+        elementName(one, node.keys),
+        { '.': {}, ...fieldsOf(one, node.element) },
+      ]),
     );
   }
   if (node.kind === 'set' && Array.isArray(value)) {
-    return Object.fromEntries((value as readonly Json[]).map(one => [`v:${JSON.stringify(one)}`, {}]));
+    return Object.fromEntries(
+      (value as readonly Json[]).map(one => [`v:${JSON.stringify(one)}`, {}]),
+    );
   }
   return {};
-};
+}
 
 /** Returns the fields that are in one set and not in the other. */
-export const minus = (one: Fields, other: Fields): Fields => {
+export function minus(one: Fields, other: Fields): Fields {
   const left: Record<string, Fields> = {};
   for (const [key, inner] of Object.entries(one)) {
     const theirs = other[key];
@@ -39,47 +48,49 @@ export const minus = (one: Fields, other: Fields): Fields => {
     }
   }
   return left;
-};
+}
 
-export const union = (one: Fields, other: Fields): Fields => {
+export function union(one: Fields, other: Fields): Fields {
   const all: Record<string, Fields> = { ...one };
   for (const [key, inner] of Object.entries(other)) all[key] = union(all[key] ?? {}, inner);
   return all;
-};
+}
 
 /** Returns the value at a segment. */
-const step = (value: Json | undefined, segment: string, node: SchemaNode): Json | undefined => {
+function step(value: Json | undefined, segment: string, node: SchemaNode): Json | undefined {
   const name = segment.slice(2);
   if (segment.startsWith('f:')) return isObject(value) ? value[name] : undefined;
   if (!Array.isArray(value)) return undefined;
   const list = value as readonly Json[];
   if (segment.startsWith('v:')) return list.find(one => JSON.stringify(one) === name);
-  return node.kind === 'keyed' ? objects(list).find(one => elementName(one, node.keys) === segment) : undefined;
-};
+  return node.kind === 'keyed'
+    ? objects(list).find(one => elementName(one, node.keys) === segment)
+    : undefined;
+}
 
-const nodeAt = (node: SchemaNode, segment: string): SchemaNode => {
+function nodeAt(node: SchemaNode, segment: string): SchemaNode {
   if (node.kind === 'map') return node.member(segment.slice(2));
   return node.kind === 'keyed' ? node.element : node;
-};
+}
 
 /** Returns a segment as messages contain it: `.name`, `[name="x"]`. */
-const shownSegment = (segment: string): string => {
+function shownSegment(segment: string): string {
   if (segment.startsWith('f:')) return `.${segment.slice(2)}`;
   if (segment.startsWith('v:')) return `[=${segment.slice(2)}]`;
   const keys = Object.entries(JSON.parse(segment.slice(2)) as JsonObject);
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
-};
+}
 
 /** Returns the paths in both sets at which the wanted value differs from the present one. */
-export const disputed = (
+export function disputed(
   mine: Fields,
   theirs: Fields,
   wanted: Json | undefined,
   live: Json | undefined,
   node: SchemaNode,
   path = '',
-): readonly string[] =>
-  Object.entries(mine).flatMap(([segment, inner]): readonly string[] => {
+): readonly string[] {
+  return Object.entries(mine).flatMap(([segment, inner]): readonly string[] => {
     const other = theirs[segment];
     if (other === undefined || segment === '.') return [];
     const [want, have] = [step(wanted, segment, node), step(live, segment, node)];
@@ -89,10 +100,20 @@ export const disputed = (
     if (isLeaf(inner) || isLeaf(other)) return [];
     return disputed(inner, other, want, have, nodeAt(node, segment), here);
   });
+}
 
 /** Returns the fields in which two values differ. */
-export const changedFields = (before: Json | undefined, after: Json | undefined, node: SchemaNode): Fields => {
-  const changed = (fields: Fields, one: Json | undefined, other: Json | undefined, at: SchemaNode): Fields => {
+export function changedFields(
+  before: Json | undefined,
+  after: Json | undefined,
+  node: SchemaNode,
+): Fields {
+  const changed = (
+    fields: Fields,
+    one: Json | undefined,
+    other: Json | undefined,
+    at: SchemaNode,
+  ): Fields => {
     const left: Record<string, Fields> = {};
     for (const [segment, inner] of Object.entries(fields)) {
       if (segment === '.') {
@@ -107,10 +128,10 @@ export const changedFields = (before: Json | undefined, after: Json | undefined,
     return left;
   };
   return changed(fieldsOf(after, node), before, after, node);
-};
+}
 
 /** Merges a wanted value into the present one. */
-export const overlay = (live: Json | undefined, wanted: Json, node: SchemaNode): Json => {
+export function overlay(live: Json | undefined, wanted: Json, node: SchemaNode): Json {
   if (node.kind === 'map' && isObject(wanted)) {
     const result: Record<string, Json | undefined> = isObject(live) ? { ...live } : {};
     for (const [key, value] of Object.entries(wanted)) {
@@ -120,15 +141,16 @@ export const overlay = (live: Json | undefined, wanted: Json, node: SchemaNode):
   }
   if (!Array.isArray(wanted) || !Array.isArray(live)) return wanted;
   const [mine, present] = [wanted as readonly Json[], live as readonly Json[]];
-  if (node.kind === 'set') return [...present, ...mine.filter(one => !present.some(other => sameJson(one, other)))];
+  if (node.kind === 'set')
+    return [...present, ...mine.filter(one => !present.some(other => sameJson(one, other)))];
   return node.kind === 'keyed' ? overlayKeyed(objects(present), objects(mine), node) : wanted;
-};
+}
 
-const overlayKeyed = (
+function overlayKeyed(
   present: readonly JsonObject[],
   mine: readonly JsonObject[],
   node: Extract<SchemaNode, { readonly kind: 'keyed' }>,
-): Json => {
+): Json {
   const names = new Map(mine.map(one => [elementName(one, node.keys), one]));
   const kept = present.map(one => {
     const name = elementName(one, node.keys);
@@ -137,10 +159,10 @@ const overlayKeyed = (
     return wanted === undefined ? one : overlay(one, wanted, node.element);
   });
   return [...kept, ...names.values()];
-};
+}
 
 /** Removes fields from a value; a map is removed with its last member. */
-export const prune = (value: Json | undefined, fields: Fields, node: SchemaNode): Json | undefined => {
+export function prune(value: Json | undefined, fields: Fields, node: SchemaNode): Json | undefined {
   if (node.kind === 'map' && isObject(value)) {
     const result: Record<string, Json | undefined> = { ...value };
     for (const [segment, inner] of Object.entries(fields)) {
@@ -152,11 +174,12 @@ export const prune = (value: Json | undefined, fields: Fields, node: SchemaNode)
   }
   if (!Array.isArray(value)) return value;
   const list = value as readonly Json[];
-  if (node.kind === 'set') return list.filter(one => fields[`v:${JSON.stringify(one)}`] === undefined);
+  if (node.kind === 'set')
+    return list.filter(one => fields[`v:${JSON.stringify(one)}`] === undefined);
   if (node.kind !== 'keyed') return value;
   return objects(list).flatMap((one): readonly Json[] => {
     const inner = fields[elementName(one, node.keys)];
     if (inner === undefined) return [one];
     return inner['.'] !== undefined ? [] : [prune(one, inner, node.element) ?? one];
   });
-};
+}

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 
 /** Applies RFC 7386: null removes, objects merge, everything else replaces. */
-export const applyMergePatch = (document: JsonObject, patch: JsonObject): JsonObject => {
+export function applyMergePatch(document: JsonObject, patch: JsonObject): JsonObject {
   const result: Record<string, Json | undefined> = { ...document };
   for (const [key, value] of Object.entries(patch)) {
     if (value === undefined) continue;
@@ -12,4 +12,4 @@ export const applyMergePatch = (document: JsonObject, patch: JsonObject): JsonOb
     } else result[key] = value;
   }
   return result;
-};
+}

@@ -3,18 +3,28 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 /** Upstream: apimachinery/pkg/runtime/serializer/protobuf; its messages are the contract. */
 
 /** A runtime.Unknown: its type, and the object's own bytes. */
-export type Envelope = { readonly apiVersion: string; readonly kind: string; readonly raw: Uint8Array };
+export type Envelope = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly raw: Uint8Array;
+};
 
-export type Opened = { readonly kind: 'opened'; readonly envelope: Envelope } | { readonly kind: 'broken'; readonly why: string };
+export type Opened =
+  | { readonly kind: 'opened'; readonly envelope: Envelope }
+  | { readonly kind: 'broken'; readonly why: string };
 
 const magic = Buffer.from('k8s\0');
 
-const broken = (why: string): Opened => ({ kind: 'broken', why });
+function broken(why: string): Opened {
+  return { kind: 'broken', why };
+}
 
-const textIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+function textIn(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('utf8');
+}
 
 /** Returns the bytes fields of a message, the last of each number. */
-const bytesIn = (bytes: Uint8Array): ReadonlyMap<number, Uint8Array> => {
+function bytesIn(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> {
   const reader = new BinaryReader(bytes);
   const found = new Map<number, Uint8Array>();
   while (reader.pos < reader.len) {
@@ -23,31 +33,37 @@ const bytesIn = (bytes: Uint8Array): ReadonlyMap<number, Uint8Array> => {
     else reader.skip(wire);
   }
   return found;
-};
+}
 
 const none = new Uint8Array();
 
 /** Opens the envelope in which Kubernetes' clients send protobuf. Never throws. */
-export const openEnvelope = (body: Uint8Array): Opened => {
+export function openEnvelope(body: Uint8Array): Opened {
   if (body.length === 0) return broken('empty data');
   if (body.length < magic.length || !magic.equals(body.subarray(0, magic.length)))
-    return broken(`provided data does not appear to be a protobuf message, expected prefix [${[...magic].join(' ')}]`);
+    return broken(
+      `provided data does not appear to be a protobuf message, expected prefix [${[...magic].join(' ')}]`,
+    );
   if (body.length === magic.length) return broken('empty body');
   try {
     const fields = bytesIn(body.subarray(magic.length));
     const type = bytesIn(fields.get(1) ?? none);
-    const envelope = { apiVersion: textIn(type.get(1) ?? none), kind: textIn(type.get(2) ?? none), raw: fields.get(2) ?? none };
+    const envelope = {
+      apiVersion: textIn(type.get(1) ?? none),
+      kind: textIn(type.get(2) ?? none),
+      raw: fields.get(2) ?? none,
+    };
     return { kind: 'opened', envelope };
   } catch {
     return broken('unexpected EOF');
   }
-};
+}
 
 const maxLength = 30;
 
 /** Returns the part of an invalid body that errors quote: summarizeData. */
-export const summarized = (body: Uint8Array): string => {
+export function summarized(body: Uint8Array): string {
   if (body.length === 0) return '<empty>';
   const start = Buffer.from(body.subarray(0, maxLength));
   return `${body[0] === 0x7b ? start.toString('utf8') : start.toString('hex')}${body.length > maxLength ? ' ...' : ''}`;
-};
+}

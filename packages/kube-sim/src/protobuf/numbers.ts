@@ -6,7 +6,9 @@ import texts from './numbers.json' with { type: 'json' };
  * numbers.json. `1=name` is a field, `2=+VolumeSource` a struct whose fields are inlined in the
  * JSON of the type itself.
  */
-export type NumberedField = { readonly kind: 'field'; readonly key: string } | { readonly kind: 'inline'; readonly type: string };
+export type NumberedField =
+  | { readonly kind: 'field'; readonly key: string }
+  | { readonly kind: 'inline'; readonly type: string };
 
 const kinds: Readonly<Record<string, string | undefined>> = texts.kinds;
 const types: Readonly<Record<string, string | undefined>> = texts.types;
@@ -18,16 +20,22 @@ const definition = 'apiextensions.CustomResourceDefinition';
 /**
  * Returns the type of a kind; undefined for kinds that are read as JSON only, and for unknown ones.
  */
-export const typeOfKind = (apiVersion: string, kind: string): string | undefined => {
-  const found = kind === 'DeleteOptions' ? 'meta.DeleteOptions' : kinds[`${apiVersion.replace('policy/v1beta1', 'policy/v1')}/${kind}`];
+export function typeOfKind(apiVersion: string, kind: string): string | undefined {
+  const found =
+    kind === 'DeleteOptions'
+      ? 'meta.DeleteOptions'
+      : kinds[`${apiVersion.replace('policy/v1beta1', 'policy/v1')}/${kind}`];
   return found === definition ? undefined : found;
-};
+}
 
-const fieldIn = (text: string, type: string): NumberedField =>
-  text.startsWith('+') ? { kind: 'inline', type: `${type.slice(0, type.indexOf('.') + 1)}${text.slice(1)}` } : { kind: 'field', key: text };
+function fieldIn(text: string, type: string): NumberedField {
+  return text.startsWith('+')
+    ? { kind: 'inline', type: `${type.slice(0, type.indexOf('.') + 1)}${text.slice(1)}` }
+    : { kind: 'field', key: text };
+}
 
 /** Returns the fields of a type by their numbers; empty for a type without fields. */
-export const numbersOf = (type: string): ReadonlyMap<number, NumberedField> => {
+export function numbersOf(type: string): ReadonlyMap<number, NumberedField> {
   const found = known.get(type);
   if (found !== undefined) return found;
   const numbered = (types[type] ?? '')
@@ -40,4 +48,4 @@ export const numbersOf = (type: string): ReadonlyMap<number, NumberedField> => {
   const fields = new Map(numbered);
   known.set(type, fields);
   return fields;
-};
+}

@@ -11,13 +11,19 @@ import { numbersOf, typeOfKind } from './numbers.ts';
 import { readMessage } from './read.ts';
 
 const kinds = Object.keys(texts.kinds).filter(
-  name => typeOfKind(name.slice(0, name.lastIndexOf('/')), name.slice(name.lastIndexOf('/') + 1)) !== undefined,
+  name =>
+    typeOfKind(name.slice(0, name.lastIndexOf('/')), name.slice(name.lastIndexOf('/') + 1)) !==
+    undefined,
 );
-const splitKind = (name: string): { readonly apiVersion: string; readonly kind: string; readonly type: string } => {
+function splitKind(name: string): {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly type: string;
+} {
   const cut = name.lastIndexOf('/');
   const [apiVersion, kind] = [name.slice(0, cut), name.slice(cut + 1)];
   return { apiVersion, kind, type: typeOfKind(apiVersion, kind) ?? '' };
-};
+}
 
 const word = fc.stringMatching(/^[a-zé€]{1,6}$/);
 const scalars: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
@@ -26,38 +32,51 @@ const scalars: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   int32: fc.integer(),
   int64: fc.maxSafeInteger(),
   bytes: fc.uint8Array({ maxLength: 5 }).map(bytes => Buffer.from(bytes).toString('base64')),
-  time: fc.integer({ min: 0, max: 4_000_000_000 }).map(second => Temporal.Instant.fromEpochMilliseconds(second * 1000).toString()),
+  time: fc
+    .integer({ min: 0, max: 4_000_000_000 })
+    .map(second => Temporal.Instant.fromEpochMilliseconds(second * 1000).toString()),
   microtime: fc
     .integer({ min: 0, max: 4_000_000_000 })
-    .map(ms => Temporal.Instant.fromEpochMilliseconds(ms).toString({ smallestUnit: 'microsecond' })),
+    .map(ms =>
+      Temporal.Instant.fromEpochMilliseconds(ms).toString({ smallestUnit: 'microsecond' }),
+    ),
   quantity: fc.constantFrom('1', '100m', '1Gi', '0'),
   intstr: fc.oneof(fc.integer(), fc.constant('25%')),
   any: fc.constantFrom<object[]>({ a: 1 }, {}, { b: ['x', null] }),
 };
 
 /** Kind and version of an object stand in the envelope, and of an object in another one nowhere. */
-const hasNumber = (type: string, key: string): boolean =>
-  [...numbersOf(type).values()].some(found => (found.kind === 'field' ? found.key === key : hasNumber(found.type, key)));
+function hasNumber(type: string, key: string): boolean {
+  return [...numbersOf(type).values()].some(found =>
+    found.kind === 'field' ? found.key === key : hasNumber(found.type, key),
+  );
+}
 
 /** Some fields of a type, down to a depth. */
-const objectOf = (type: string, depth: number): fc.Arbitrary<object> => {
+function objectOf(type: string, depth: number): fc.Arbitrary<object> {
   const fields = [...structNamed(type).fields]
     .filter(([key]) => hasNumber(type, key))
     .filter(([, field]) => field.type.kind === 'scalar' || depth > 0);
   if (fields.length === 0) return fc.constant({});
   return fc
     .subarray(fields, { maxLength: Math.min(6, fields.length) })
-    .chain(picked => fc.record(Object.fromEntries(picked.map(([key, field]) => [key, valueOf(field.type, depth - 1)]))));
-};
+    .chain(picked =>
+      fc.record(
+        Object.fromEntries(picked.map(([key, field]) => [key, valueOf(field.type, depth - 1)])),
+      ),
+    );
+}
 
-const valueOf = (type: FieldType, depth: number): fc.Arbitrary<unknown> => {
+function valueOf(type: FieldType, depth: number): fc.Arbitrary<unknown> {
   if (type.kind === 'scalar') return scalars[type.name] ?? fc.constant(1);
-  if (type.kind === 'list') return fc.array(valueOf(type.of, depth), { minLength: 1, maxLength: 3 });
-  if (type.kind === 'map') return fc.dictionary(word, valueOf(type.of, depth), { minKeys: 1, maxKeys: 3 });
+  if (type.kind === 'list')
+    return fc.array(valueOf(type.of, depth), { minLength: 1, maxLength: 3 });
+  if (type.kind === 'map')
+    return fc.dictionary(word, valueOf(type.of, depth), { minKeys: 1, maxKeys: 3 });
   return objectOf(type.name, depth);
-};
+}
 
-const wrote = (name: string, object: object): Uint8Array => {
+function wrote(name: string, object: object): Uint8Array {
   const { apiVersion, kind } = splitKind(name);
   const body = protobufOf({ ...object, apiVersion, kind });
   assert.ok(body !== undefined, `${name} cannot be written: ${JSON.stringify(object)}`);
@@ -65,7 +84,7 @@ const wrote = (name: string, object: object): Uint8Array => {
   assert.ok(opened.kind === 'opened');
   assert.deepEqual([opened.envelope.apiVersion, opened.envelope.kind], [apiVersion, kind]);
   return opened.envelope.raw;
-};
+}
 
 for (const name of kinds) {
   test(`law: ${name} says the same in protobuf as in JSON`, () => {
@@ -96,9 +115,12 @@ test('law: no bytes make it throw', () => {
 });
 
 test('law: an object with some bytes changed, or cut anywhere, makes nothing throw either', () => {
-  const changed = fc
-    .constantFrom(...kinds)
-    .chain(name => objectOf(splitKind(name).type, 4).map(object => ({ type: splitKind(name).type, bytes: wrote(name, object) })));
+  const changed = fc.constantFrom(...kinds).chain(name =>
+    objectOf(splitKind(name).type, 4).map(object => ({
+      type: splitKind(name).type,
+      bytes: wrote(name, object),
+    })),
+  );
   fc.assert(
     fc.property(
       changed,
@@ -115,11 +137,13 @@ test('law: an object with some bytes changed, or cut anywhere, makes nothing thr
 });
 
 test('the largest of bodies, full of empty elements, is read in time', () => {
-  // spec.containers of a pod, as many as three MiB have room for: each an empty message of two bytes.
+  // spec.containers of a pod, as many as three MiB have room for: each an empty message of two
+  // bytes.
   const inner = Buffer.alloc(3 * 1024 * 1024 - 16);
   for (let at = 0; at + 1 < inner.length; at += 2) inner.set([0x12, 0x00], at);
   const head: number[] = [0x12];
-  for (let left = inner.length; left > 0; left >>>= 7) head.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+  for (let left = inner.length; left > 0; left >>>= 7)
+    head.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
   const started = performance.now();
   const read = readMessage(Buffer.concat([Buffer.from(head), inner]), 'core.Pod');
   assert.equal(read.kind, 'read');

@@ -16,32 +16,40 @@ class Malformed extends Error {}
 /** Limit of nested messages, above the depth of all types. */
 const deepest = 64;
 
-type Place = { readonly reader: BinaryReader; readonly depth: number /** Name in Go, for messages. */; readonly field: string };
-
-const bytesIn = ({ reader, field }: Place, wire: WireType): Uint8Array => {
-  if (wire !== WireType.LengthDelimited) throw new Malformed(`proto: wrong wireType = ${wire} for field ${field}`);
-  return reader.bytes();
+type Place = {
+  readonly reader: BinaryReader;
+  readonly depth: number /** Name in Go, for messages. */;
+  readonly field: string;
 };
+
+function bytesIn({ reader, field }: Place, wire: WireType): Uint8Array {
+  if (wire !== WireType.LengthDelimited)
+    throw new Malformed(`proto: wrong wireType = ${wire} for field ${field}`);
+  return reader.bytes();
+}
 
 /**
  * Returns the number and the wire type of the next field, with the errors of Go's generated code.
  */
-const tagIn = ({ reader }: Place, type: string): readonly [number: number, wire: WireType] => {
+function tagIn({ reader }: Place, type: string): readonly [number: number, wire: WireType] {
   const { pos } = reader;
   const number = reader.uint32() >>> 3;
   reader.pos = pos;
   const name = type.slice(type.indexOf('.') + 1);
   if (number === 0) throw new Malformed(`proto: ${name}: illegal tag 0 (wire type 0)`);
   const [, wire] = reader.tag();
-  if (wire === WireType.EndGroup) throw new Malformed(`proto: ${name}: wiretype end group for non-group`);
+  if (wire === WireType.EndGroup)
+    throw new Malformed(`proto: ${name}: wiretype end group for non-group`);
   return [number, wire];
-};
+}
 
 /** Returns text as Go has it: invalid UTF-8 becomes replacement characters. */
-const textIn = (place: Place, wire: WireType): string => Buffer.from(bytesIn(place, wire)).toString('utf8');
+function textIn(place: Place, wire: WireType): string {
+  return Buffer.from(bytesIn(place, wire)).toString('utf8');
+}
 
 /** Returns the fields of a message outside Kubernetes' types: the last of each number. */
-const looseIn = (bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> => {
+function looseIn(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
   const reader = new BinaryReader(bytes);
   const found = new Map<number, bigint | Uint8Array>();
   while (reader.pos < reader.len) {
@@ -51,33 +59,41 @@ const looseIn = (bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> =>
     else reader.skip(wire);
   }
   return found;
-};
+}
 
-const numberOf = (value: bigint | Uint8Array | undefined): number => (typeof value === 'bigint' ? Number(value) : 0);
-const stringOf = (value: bigint | Uint8Array | undefined): string =>
-  value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
+function numberOf(value: bigint | Uint8Array | undefined): number {
+  return typeof value === 'bigint' ? Number(value) : 0;
+}
+function stringOf(value: bigint | Uint8Array | undefined): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
+}
 
 /** Returns whether a time is in the years 1 to 9999, as RFC 3339 requires. */
-const fits = (seconds: number): boolean => seconds >= -62_135_596_800 && seconds < 253_402_300_800;
+function fits(seconds: number): boolean {
+  return seconds >= -62_135_596_800 && seconds < 253_402_300_800;
+}
 
 /** Reads metav1.Time {seconds, nanos}; an empty one is Go's zero time, which is null in JSON. */
-const timeIn = (bytes: Uint8Array, micro: boolean): Json => {
+function timeIn(bytes: Uint8Array, micro: boolean): Json {
   if (bytes.length === 0) return null;
   const fields = looseIn(bytes);
   const [seconds, nanos] = [numberOf(fields.get(1)), numberOf(fields.get(2))];
-  if (!fits(seconds) || nanos < 0 || nanos > 999_999_999) throw new Malformed('a time out of range');
-  const time = Temporal.Instant.fromEpochNanoseconds(BigInt(seconds) * 1_000_000_000n + BigInt(nanos));
+  if (!fits(seconds) || nanos < 0 || nanos > 999_999_999)
+    throw new Malformed('a time out of range');
+  const time = Temporal.Instant.fromEpochNanoseconds(
+    BigInt(seconds) * 1_000_000_000n + BigInt(nanos),
+  );
   return micro ? microTimeText(time) : timeText(time);
-};
+}
 
 /** Reads intstr.IntOrString {type, intVal, strVal}. */
-const intOrStringIn = (bytes: Uint8Array): Json => {
+function intOrStringIn(bytes: Uint8Array): Json {
   const fields = looseIn(bytes);
   return numberOf(fields.get(1)) === 1 ? stringOf(fields.get(3)) : numberOf(fields.get(2));
-};
+}
 
 /** Reads RawExtension {raw}, FieldsV1 {Raw}: JSON in bytes. */
-const rawIn = (bytes: Uint8Array): Json => {
+function rawIn(bytes: Uint8Array): Json {
   const text = stringOf(looseIn(bytes).get(1));
   if (text === '') return {};
   try {
@@ -85,9 +101,9 @@ const rawIn = (bytes: Uint8Array): Json => {
   } catch (error) {
     throw new Malformed(errorText(error));
   }
-};
+}
 
-const scalarIn = (name: string, place: Place, wire: WireType): Json => {
+function scalarIn(name: string, place: Place, wire: WireType): Json {
   const { reader } = place;
   switch (name) {
     case 'string':
@@ -105,30 +121,34 @@ const scalarIn = (name: string, place: Place, wire: WireType): Json => {
       return rawIn(bytesIn(place, wire));
     default:
       if (wire === WireType.Bit64 && name === 'number') return reader.double();
-      if (wire !== WireType.Varint) throw new Malformed(`proto: wrong wireType = ${wire} for field ${place.field}`);
+      if (wire !== WireType.Varint)
+        throw new Malformed(`proto: wrong wireType = ${wire} for field ${place.field}`);
       return name === 'bool' ? reader.bool() : Number(reader.int64());
   }
-};
+}
 
-const mapIn = (of: FieldType, place: Place, wire: WireType): readonly [key: string, value: Json] => {
+function mapIn(of: FieldType, place: Place, wire: WireType): readonly [key: string, value: Json] {
   const bytes = bytesIn(place, wire);
   const inner = insideOf(place, bytes);
   let [key, value]: [string, Json | undefined] = ['', undefined];
   while (inner.reader.pos < inner.reader.len) {
     const [number, wire] = tagIn(inner, '');
     if (number === 1) key = textIn(inner, wire);
-    else if (number === 2) value = of.kind === 'list' ? listIn(of.of, inner, wire) : valueIn(of, inner, wire);
+    else if (number === 2)
+      value = of.kind === 'list' ? listIn(of.of, inner, wire) : valueIn(of, inner, wire);
     else inner.reader.skip(wire);
   }
   return [key, value ?? emptyOf(of)];
-};
+}
 
-const emptyOf = (type: FieldType): Json => (type.kind === 'scalar' ? (type.name === 'string' || type.name === 'bytes' ? '' : 0) : {});
+function emptyOf(type: FieldType): Json {
+  return type.kind === 'scalar' ? (type.name === 'string' || type.name === 'bytes' ? '' : 0) : {};
+}
 
 /**
  * Reads a list as the value of a map, a message with one field: authorization.ExtraValue {items}.
  */
-const listIn = (of: FieldType, place: Place, wire: WireType): Json => {
+function listIn(of: FieldType, place: Place, wire: WireType): Json {
   const inner = insideOf(place, bytesIn(place, wire));
   const all: Json[] = [];
   while (inner.reader.pos < inner.reader.len) {
@@ -137,25 +157,25 @@ const listIn = (of: FieldType, place: Place, wire: WireType): Json => {
     else inner.reader.skip(wire);
   }
   return all;
-};
+}
 
-const valueIn = (type: FieldType, place: Place, wire: WireType): Json => {
+function valueIn(type: FieldType, place: Place, wire: WireType): Json {
   if (type.kind === 'scalar') return scalarIn(type.name, place, wire);
   if (type.kind !== 'struct') throw new Malformed('a list in a list');
   return structIn(type.name, insideOf(place, bytesIn(place, wire)), {});
-};
+}
 
 /** Returns the elements of a list; numbers may be packed into one field. */
-const elementsIn = (of: FieldType, place: Place, wire: WireType): readonly Json[] => {
+function elementsIn(of: FieldType, place: Place, wire: WireType): readonly Json[] {
   const isNumber = of.kind === 'scalar' && ['int32', 'int64', 'bool'].includes(of.name);
   if (!isNumber || wire !== WireType.LengthDelimited) return [valueIn(of, place, wire)];
   const packed = insideOf(place, place.reader.bytes());
   const all: Json[] = [];
   while (packed.reader.pos < packed.reader.len) all.push(valueIn(of, packed, WireType.Varint));
   return all;
-};
+}
 
-const fieldIn = (draft: Draft, key: string, type: FieldType, place: Place, wire: WireType): void => {
+function fieldIn(draft: Draft, key: string, type: FieldType, place: Place, wire: WireType): void {
   const before = draft[key];
   if (type.kind === 'list') {
     const list = Array.isArray(before) ? before : [];
@@ -167,19 +187,26 @@ const fieldIn = (draft: Draft, key: string, type: FieldType, place: Place, wire:
     map[name] = value;
     draft[key] = map;
   } else draft[key] = valueIn(type, place, wire);
-};
+}
 
-const insideOf = ({ depth, field }: Place, bytes: Uint8Array): Place => ({ reader: new BinaryReader(bytes), depth: depth + 1, field });
+function insideOf({ depth, field }: Place, bytes: Uint8Array): Place {
+  return { reader: new BinaryReader(bytes), depth: depth + 1, field };
+}
 
 /** Returns Go's name of a field, as far as its JSON name shows it. */
-const goName = (key: string): string =>
-  key === 'metadata' ? 'ObjectMeta' : key === 'uid' ? 'UID' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
+function goName(key: string): string {
+  return key === 'metadata'
+    ? 'ObjectMeta'
+    : key === 'uid'
+      ? 'UID'
+      : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
+}
 
 /**
  * Reads one message; `fieldsOf` has the types of its fields, which for an embedded struct are those
  * of the enclosing struct.
  */
-const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Draft => {
+function structIn(type: string, place: Place, draft: Draft, fieldsOf = type): Draft {
   if (place.depth > deepest) throw new Malformed(`messages are nested more than ${deepest} deep`);
   const numbers = numbersOf(type);
   const { fields } = structNamed(fieldsOf);
@@ -198,20 +225,28 @@ const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Dr
     }
   }
   return draft;
-};
+}
 
-export type DecodedMessage = { readonly kind: 'read'; readonly object: JsonObject } | { readonly kind: 'malformed'; readonly why: string };
+export type DecodedMessage =
+  | { readonly kind: 'read'; readonly object: JsonObject }
+  | { readonly kind: 'malformed'; readonly why: string };
 
 /**
  * Reads an object of a Kubernetes type from its protobuf; returns the reason when the bytes are
  * invalid. Never throws.
  */
-export const readMessage = (bytes: Uint8Array, type: string): DecodedMessage => {
+export function readMessage(bytes: Uint8Array, type: string): DecodedMessage {
   try {
-    return { kind: 'read', object: structIn(type, { reader: new BinaryReader(bytes), depth: 0, field: '' }, {}) };
+    return {
+      kind: 'read',
+      object: structIn(type, { reader: new BinaryReader(bytes), depth: 0, field: '' }, {}),
+    };
   } catch (error) {
     if (error instanceof Malformed) return { kind: 'malformed', why: error.message };
     // Errors of the reader itself: the bytes end too early, or a number has too many bytes.
-    return { kind: 'malformed', why: error instanceof RangeError ? 'unexpected EOF' : 'proto: integer overflow' };
+    return {
+      kind: 'malformed',
+      why: error instanceof RangeError ? 'unexpected EOF' : 'proto: integer overflow',
+    };
   }
-};
+}

@@ -9,13 +9,15 @@ import { budgetsOver } from './budgets-over.ts';
 
 const resource = 'poddisruptionbudgets.policy';
 
-const meta = (name: string, namespace: string): Stored['metadata'] => ({
-  name,
-  namespace,
-  uid: name,
-  resourceVersion: '',
-  creationTimestamp: '',
-});
+function meta(name: string, namespace: string): Stored['metadata'] {
+  return {
+    name,
+    namespace,
+    uid: name,
+    resourceVersion: '',
+    creationTimestamp: '',
+  };
+}
 
 /** Selectors of all shapes: nothing, everything, labels, expressions, both. */
 const selectors = [
@@ -35,13 +37,24 @@ test('law: the budgets over a pod are those whose selectors pick it, whatever ha
   for (let round = 0; round < 400; round += 1) {
     const [name, namespace] = [`b${Math.floor(random() * 12)}`, pick(['shop', 'bank'])];
     if (random() < 0.2) store.remove(resource, namespace, name);
-    else store.put(resource, { metadata: meta(name, namespace), spec: { selector: pick(selectors) } });
-    const labels = pick([{ app: 'web' }, { app: 'db' }, { app: 'web', tier: 'front' }, { tier: 'front' }, undefined]);
+    else
+      store.put(resource, { metadata: meta(name, namespace), spec: { selector: pick(selectors) } });
+    const labels = pick([
+      { app: 'web' },
+      { app: 'db' },
+      { app: 'web', tier: 'front' },
+      { tier: 'front' },
+      undefined,
+    ]);
     const pod = { metadata: { ...meta('p', namespace), ...(labels && { labels }) } };
     const expected = store
       .list(resource, namespace)
       .filter(({ spec }) =>
-        matches((spec as { readonly selector?: Parameters<typeof matches>[0] | null }).selector ?? undefined, labels ?? {}),
+        matches(
+          (spec as { readonly selector?: Parameters<typeof matches>[0] | null }).selector ??
+            undefined,
+          labels ?? {},
+        ),
       );
     assert.deepEqual(budgetsOver(store, pod), expected);
   }

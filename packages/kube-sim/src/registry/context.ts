@@ -14,14 +14,15 @@ export type RegistryContext = {
   readonly gate?: AdmissionPlugin;
 };
 
-const hex = (random: () => number, digits: number): string =>
-  Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+function hex(random: () => number, digits: number): string {
+  return Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+}
 
 /** Returns a version 4 UUID. */
-export const newUid = (random: () => number): string => {
+export function newUid(random: () => number): string {
   const variant = '89ab'[Math.floor(random() * 4)] ?? '8';
   return `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-${variant}${hex(random, 3)}-${hex(random, 12)}`;
-};
+}
 
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
 
@@ -29,7 +30,10 @@ const letters = 'bcdfghjklmnpqrstvwxz2456789';
  * Returns a name with a suffix for generateName (apiserver/pkg/storage/names): five letters that
  * form no words, the whole at most 63 long.
  */
-export const generatedName = (base: string, random: () => number): string => {
-  const tail = Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)] ?? 'x').join('');
+export function generatedName(base: string, random: () => number): string {
+  const tail = Array.from(
+    { length: 5 },
+    () => letters[Math.floor(random() * letters.length)] ?? 'x',
+  ).join('');
   return base.slice(0, 58) + tail;
-};
+}

@@ -8,7 +8,12 @@ import { refused, type WriteResult } from './outcome.ts';
  * emptied it. Removing the last one removes a terminating namespace. Upstream: FinalizeREST of
  * pkg/registry/core/namespace/storage.
  */
-export const finalize = (registry: RegistryContext, name: string, body: Draft, dryRun = false): WriteResult => {
+export function finalize(
+  registry: RegistryContext,
+  name: string,
+  body: Draft,
+  dryRun = false,
+): WriteResult {
   const before = registry.store.get('namespaces', '', name);
   if (before === undefined || text(body, 'metadata', 'name') !== name) {
     return refused(notFound({ group: '', resource: 'namespaces' }, name));
@@ -20,8 +25,13 @@ export const finalize = (registry: RegistryContext, name: string, body: Draft, d
   if (dryRun) return { kind: 'done', object: after, created: false, warnings: [] };
   const isDone = left.length === 0 && before.metadata.deletionTimestamp !== undefined;
   if (!isDone || (before.metadata.finalizers ?? []).length > 0) {
-    return { kind: 'done', object: registry.store.put('namespaces', after), created: false, warnings: [] };
+    return {
+      kind: 'done',
+      object: registry.store.put('namespaces', after),
+      created: false,
+      warnings: [],
+    };
   }
   registry.store.remove('namespaces', '', name);
   return { kind: 'done', object: after, created: false, warnings: [] };
-};
+}

@@ -8,12 +8,20 @@ import type { SchemaNode } from '../patch/shape.ts';
  * first server-side apply of an object on, when they begin to matter. Before that an object has no
  * managedFields at all.
  */
-export type Manager = { readonly manager: string; readonly operation: 'Apply' | 'Update'; readonly subresource?: string };
+export type Manager = {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly subresource?: string;
+};
 
-export type ManagedFieldsEntry = Manager & { readonly apiVersion: string; readonly time: string; readonly fields: Fields };
+export type ManagedFieldsEntry = Manager & {
+  readonly apiVersion: string;
+  readonly time: string;
+  readonly fields: Fields;
+};
 
-export const managersOf = (object: JsonObject | undefined): readonly ManagedFieldsEntry[] =>
-  objects(at(object, 'metadata', 'managedFields')).map(entry => ({
+export function managersOf(object: JsonObject | undefined): readonly ManagedFieldsEntry[] {
+  return objects(at(object, 'metadata', 'managedFields')).map(entry => ({
     manager: text(entry, 'manager'),
     operation: entry['operation'] === 'Apply' ? 'Apply' : 'Update',
     ...(text(entry, 'subresource') === '' ? {} : { subresource: text(entry, 'subresource') }),
@@ -21,9 +29,10 @@ export const managersOf = (object: JsonObject | undefined): readonly ManagedFiel
     time: text(entry, 'time'),
     fields: part(entry, 'fieldsV1') as unknown as Fields,
   }));
+}
 
 /** Returns the entries for the metadata; undefined when there are none. */
-export const written = (entries: readonly ManagedFieldsEntry[]): readonly JsonObject[] | undefined => {
+export function written(entries: readonly ManagedFieldsEntry[]): readonly JsonObject[] | undefined {
   const left = entries.filter(({ fields }) => Object.keys(fields).length > 0);
   if (left.length === 0) return undefined;
   return left.map(({ manager, operation, apiVersion, time, fields, subresource }) => ({
@@ -35,10 +44,15 @@ export const written = (entries: readonly ManagedFieldsEntry[]): readonly JsonOb
     fieldsV1: fields as unknown as JsonObject,
     ...(subresource === undefined ? {} : { subresource }),
   }));
-};
+}
 
-export const isSame = (one: Manager, other: Manager): boolean =>
-  one.manager === other.manager && one.operation === other.operation && one.subresource === other.subresource;
+export function isSame(one: Manager, other: Manager): boolean {
+  return (
+    one.manager === other.manager &&
+    one.operation === other.operation &&
+    one.subresource === other.subresource
+  );
+}
 
 const ofServer = [
   'name',
@@ -54,32 +68,41 @@ const ofServer = [
 ] as const;
 
 /** Returns an object without unmanaged fields. */
-export const manageable = (object: JsonObject): JsonObject => {
+export function manageable(object: JsonObject): JsonObject {
   const metadata = without(part(object, 'metadata'), ...ofServer);
   const rest = without(object, 'apiVersion', 'kind', 'metadata');
   return Object.keys(metadata).length === 0 ? rest : { ...rest, metadata };
-};
+}
 
 /** Returns the entry for the time before the first apply: all fields of the object. */
-export const beforeFirstApply = (live: Stored, node: SchemaNode, apiVersion: string, time: string): ManagedFieldsEntry => ({
-  manager: 'before-first-apply',
-  operation: 'Update',
-  apiVersion,
-  time,
-  fields: fieldsOf(without(manageable(live), 'status'), node),
-});
+export function beforeFirstApply(
+  live: Stored,
+  node: SchemaNode,
+  apiVersion: string,
+  time: string,
+): ManagedFieldsEntry {
+  return {
+    manager: 'before-first-apply',
+    operation: 'Update',
+    apiVersion,
+    time,
+    fields: fieldsOf(without(manageable(live), 'status'), node),
+  };
+}
 
 /** Returns the managers after an update: changed fields belong to the updater alone. */
-export const afterUpdate = (
+export function afterUpdate(
   before: Stored,
   after: JsonObject,
   by: Omit<ManagedFieldsEntry, 'fields'>,
   node: SchemaNode,
-): readonly ManagedFieldsEntry[] => {
+): readonly ManagedFieldsEntry[] {
   const entries = managersOf(before);
   const changed = changedFields(manageable(before), manageable(after), node);
   if (Object.keys(changed).length === 0) return entries;
-  const others = entries.filter(entry => !isSame(entry, by)).map(entry => ({ ...entry, fields: minus(entry.fields, changed) }));
+  const others = entries
+    .filter(entry => !isSame(entry, by))
+    .map(entry => ({ ...entry, fields: minus(entry.fields, changed) }));
   const own = entries.find(entry => isSame(entry, by));
   return [...others, { ...by, fields: union(own?.fields ?? {}, changed) }];
-};
+}

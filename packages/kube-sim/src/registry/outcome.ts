@@ -4,16 +4,27 @@ import type { Draft, Stored } from '../object.ts';
 
 /** Result of a write. */
 export type WriteResult =
-  | { readonly kind: 'done'; readonly object: Stored; readonly created: boolean; readonly warnings: readonly string[] }
+  | {
+      readonly kind: 'done';
+      readonly object: Stored;
+      readonly created: boolean;
+      readonly warnings: readonly string[];
+    }
   | Refused;
 
-export type Refused = { readonly kind: 'refused'; readonly failure: Failure; readonly warnings?: readonly string[] };
+export type Refused = {
+  readonly kind: 'refused';
+  readonly failure: Failure;
+  readonly warnings?: readonly string[];
+};
 
 /**
  * Result of a deletion: removed, or terminating (finalizers, grace period). `object` is the last
  * state for watchers.
  */
-export type Deletion = { readonly kind: 'done'; readonly object: Stored; readonly gone: boolean } | Refused;
+export type Deletion =
+  | { readonly kind: 'done'; readonly object: Stored; readonly gone: boolean }
+  | Refused;
 
 export type Preconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
@@ -40,10 +51,14 @@ export type WriteOptions = {
 };
 
 /** Returns the wanted object for the present one, or refuses. */
-export type Edit = (current: Stored) => { readonly kind: 'edited'; readonly draft: Draft } | Refused;
+export type Edit = (
+  current: Stored,
+) => { readonly kind: 'edited'; readonly draft: Draft } | Refused;
 
-export const refused = (failure: Failure, warnings?: readonly string[]): Refused => ({
-  kind: 'refused',
-  failure,
-  ...(warnings && { warnings }),
-});
+export function refused(failure: Failure, warnings?: readonly string[]): Refused {
+  return {
+    kind: 'refused',
+    failure,
+    ...(warnings && { warnings }),
+  };
+}

@@ -1,12 +1,37 @@
 import { sameJson, timeText } from '@drydock/apimachinery';
-import { badRequest, type Cause, conflict, invalid, modifiedMeanwhile, notFound, unnamed, wrong } from '../failure.ts';
+import {
+  badRequest,
+  type Cause,
+  conflict,
+  invalid,
+  modifiedMeanwhile,
+  notFound,
+  unnamed,
+  wrong,
+} from '../failure.ts';
 import { apiVersionOf, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
-import { at, type Draft, freeze, items, metaOf, type Stored, text, withMeta, without } from '../object.ts';
+import {
+  at,
+  type Draft,
+  freeze,
+  items,
+  metaOf,
+  type Stored,
+  text,
+  withMeta,
+  without,
+} from '../object.ts';
 import { nodeOf } from '../patch/shape.ts';
 import type { RegistryContext } from './context.ts';
 import { afterUpdate, written } from './managed.ts';
 import { metadataCauses, metadataUpdateCauses } from './metadata.ts';
-import { type Edit, type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
+import {
+  type Edit,
+  type Refused,
+  refused,
+  type WriteOptions,
+  type WriteResult,
+} from './outcome.ts';
 import { readStrictly } from './read.ts';
 
 export type UpdateOptions = WriteOptions & {
@@ -20,17 +45,39 @@ export type UpdateOptions = WriteOptions & {
 };
 
 /** Updates managed fields after a write other than an apply: see managed.ts. */
-const withManagers = (draft: Draft, before: Stored, kind: Kind, now: string, options: UpdateOptions): Draft => {
+function withManagers(
+  draft: Draft,
+  before: Stored,
+  kind: Kind,
+  now: string,
+  options: UpdateOptions,
+): Draft {
   if (options.keepsManagers === true) return draft;
-  if (before.metadata['managedFields'] === undefined) return withMeta(draft, { managedFields: undefined });
+  if (before.metadata['managedFields'] === undefined)
+    return withMeta(draft, { managedFields: undefined });
   const { manager = 'unknown', subresource } = options;
-  const by = { manager, operation: 'Update' as const, apiVersion: apiVersionOf(kind), time: now, ...(subresource && { subresource }) };
-  return withMeta(draft, { managedFields: written(afterUpdate(before, draft, by, nodeOf(kind.shape))) });
-};
+  const by = {
+    manager,
+    operation: 'Update' as const,
+    apiVersion: apiVersionOf(kind),
+    time: now,
+    ...(subresource && { subresource }),
+  };
+  return withMeta(draft, {
+    managedFields: written(afterUpdate(before, draft, by, nodeOf(kind.shape))),
+  });
+}
 
 /** Restores the fields that a client may not change. Upstream: rest.BeforeUpdate. */
-const kept = (draft: Draft, before: Stored): Draft => {
-  const { generation, creationTimestamp, uid, deletionTimestamp, deletionGracePeriodSeconds, namespace } = before.metadata;
+function kept(draft: Draft, before: Stored): Draft {
+  const {
+    generation,
+    creationTimestamp,
+    uid,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    namespace,
+  } = before.metadata;
   return withMeta(draft, {
     name: text(draft, 'metadata', 'name') || before.metadata.name,
     namespace,
@@ -42,90 +89,157 @@ const kept = (draft: Draft, before: Stored): Draft => {
     resourceVersion: before.metadata.resourceVersion,
     selfLink: undefined,
   });
-};
+}
 
-const withStatusOf = (draft: Draft, before: Stored): Draft => without({ ...draft, status: before['status'] });
+function withStatusOf(draft: Draft, before: Stored): Draft {
+  return without({ ...draft, status: before['status'] });
+}
 
 /** Returns everything but metadata and status, the part that generations count. */
-const specOf = (object: Draft): Draft => without(object, 'metadata', 'status');
+function specOf(object: Draft): Draft {
+  return without(object, 'metadata', 'status');
+}
 
-const sameAnnotations = (object: Draft, before: Stored): boolean =>
-  sameJson(metaOf(object)['annotations'] ?? {}, before.metadata.annotations ?? {});
+function sameAnnotations(object: Draft, before: Stored): boolean {
+  return sameJson(metaOf(object)['annotations'] ?? {}, before.metadata.annotations ?? {});
+}
 
-const merged = (kind: Kind, read: Draft, before: Stored, context: Context, options: UpdateOptions): Draft => {
+function merged(
+  kind: Kind,
+  read: Draft,
+  before: Stored,
+  context: Context,
+  options: UpdateOptions,
+): Draft {
   const { strategy } = kind;
   const safe = kept(read, before);
   const defaulted = strategy.defaults?.(safe) ?? safe;
   if (options.subresource === 'status') {
-    return strategy.updatingStatus?.(defaulted, before, context) ?? { ...before, status: defaulted['status'], metadata: metaOf(defaulted) };
+    return (
+      strategy.updatingStatus?.(defaulted, before, context) ?? {
+        ...before,
+        status: defaulted['status'],
+        metadata: metaOf(defaulted),
+      }
+    );
   }
   const whole = kind.status ? withStatusOf(defaulted, before) : defaulted;
   const changed = strategy.updating?.(whole, before, context) ?? whole;
-  const isSame = sameJson(specOf(changed), specOf(before)) && (strategy.countsAnnotations !== true || sameAnnotations(changed, before));
+  const isSame =
+    sameJson(specOf(changed), specOf(before)) &&
+    (strategy.countsAnnotations !== true || sameAnnotations(changed, before));
   if (strategy.generation === 'none' || isSame) return changed;
   return withMeta(changed, { generation: (before.metadata.generation ?? 0) + 1 });
-};
+}
 
 /** Returns the key of an object in etcd, which the real server's messages contain. */
-const etcdKey = (kind: Kind, { metadata }: Stored): string => {
-  const place = kind.shape.kind === 'schema' ? `${kind.group}/${kind.plural}` : kind.resource === 'nodes' ? 'minions' : kind.plural;
-  return ['/registry', place, ...(metadata.namespace === undefined ? [] : [metadata.namespace]), metadata.name].join('/');
-};
+function etcdKey(kind: Kind, { metadata }: Stored): string {
+  const place =
+    kind.shape.kind === 'schema'
+      ? `${kind.group}/${kind.plural}`
+      : kind.resource === 'nodes'
+        ? 'minions'
+        : kind.plural;
+  return [
+    '/registry',
+    place,
+    ...(metadata.namespace === undefined ? [] : [metadata.namespace]),
+    metadata.name,
+  ].join('/');
+}
 
 /**
  * Checks that a version or UID in the draft is the stored one. Upstream: Store.Update and
  * rest.DefaultUpdatedObjectInfo.
  */
-const precondition = (kind: Kind, draft: Draft, before: Stored, options: UpdateOptions): Refused | undefined => {
+function precondition(
+  kind: Kind,
+  draft: Draft,
+  before: Stored,
+  options: UpdateOptions,
+): Refused | undefined {
   const { uid, resourceVersion } = metaOf(draft);
   const { name, namespace } = before.metadata;
   const [own, place] = [text(draft, 'metadata', 'name'), text(draft, 'metadata', 'namespace')];
   if (own !== '' && own !== name)
-    return refused(badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`));
+    return refused(
+      badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`),
+    );
   if (kind.namespaced && place !== '' && place !== namespace) {
-    return refused(badRequest('the namespace of the provided object does not match the namespace sent on the request'));
+    return refused(
+      badRequest(
+        'the namespace of the provided object does not match the namespace sent on the request',
+      ),
+    );
   }
   if (options.patched === true && typeof uid === 'string' && uid !== before.metadata.uid) {
-    return refused(invalid(namedByKind(kind), name, [wrong('metadata.uid', uid, 'field is immutable')]));
+    return refused(
+      invalid(namedByKind(kind), name, [wrong('metadata.uid', uid, 'field is immutable')]),
+    );
   }
   if (typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid) {
     const failed = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`;
     const why = `StorageError: invalid object, Code: 4, Key: ${etcdKey(kind, before)}, ResourceVersion: 0, AdditionalErrorMsg: ${failed}`;
     return refused(conflict(named(kind), name, why));
   }
-  if (typeof resourceVersion !== 'string' || resourceVersion === '' || resourceVersion === before.metadata.resourceVersion)
+  if (
+    typeof resourceVersion !== 'string' ||
+    resourceVersion === '' ||
+    resourceVersion === before.metadata.resourceVersion
+  )
     return undefined;
   if (!/^[0-9]+$/.test(resourceVersion)) {
-    return refused(unnamed(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`));
+    return refused(
+      unnamed(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`),
+    );
   }
   return refused(conflict(named(kind), name, modifiedMeanwhile));
-};
+}
 
 /**
  * Returns whether the last finalizer of a deleted object is removed, and no grace period is
  * running: ShouldDeleteDuringUpdate. Namespaces have more.
  */
-const isDone = (kind: Kind, after: Draft, before: Stored): boolean => {
+function isDone(kind: Kind, after: Draft, before: Stored): boolean {
   const finalizers = [
     ...items(metaOf(after)['finalizers']),
     ...(kind.resource === 'namespaces' ? items(at(after, 'spec', 'finalizers')) : []),
   ];
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = before.metadata;
-  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
-};
+  return (
+    deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0
+  );
+}
 
-const stored = (registry: RegistryContext, kind: Kind, object: Stored, before: Stored, dryRun: boolean): Stored => {
+function stored(
+  registry: RegistryContext,
+  kind: Kind,
+  object: Stored,
+  before: Stored,
+  dryRun: boolean,
+): Stored {
   if (sameJson(object, before)) return before;
   if (dryRun) return freeze(object);
   if (!isDone(kind, object, before)) return registry.store.put(kind.resource, object);
   const { namespace = '', name, resourceVersion } = object.metadata;
   const last = registry.store.remove(kind.resource, namespace, name);
   // The response is the object as the client wanted it; watchers see the removal of the stored one.
-  return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: last?.metadata.resourceVersion ?? resourceVersion } });
-};
+  return freeze({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      resourceVersion: last?.metadata.resourceVersion ?? resourceVersion,
+    },
+  });
+}
 
 /** Returns the errors of a change. */
-const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: boolean): readonly Cause[] => {
+function updateCauses(
+  kind: Kind,
+  object: Stored,
+  before: Stored,
+  isStatus: boolean,
+): readonly Cause[] {
   const { strategy } = kind;
   const own = isStatus ? strategy.validateStatus : strategy.validateUpdate;
   const whole = isStatus ? [] : (strategy.validate?.(object) ?? []);
@@ -135,10 +249,16 @@ const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: bool
     ...metadataUpdateCauses(object, before),
     ...(own === undefined ? whole : merge(whole, specific)),
   ];
-};
+}
 
-const asked = (registry: RegistryContext, kind: Kind, object: Stored, before: Stored, options: UpdateOptions): Refused | undefined =>
-  registry.gate?.({
+function asked(
+  registry: RegistryContext,
+  kind: Kind,
+  object: Stored,
+  before: Stored,
+  options: UpdateOptions,
+): Refused | undefined {
+  return registry.gate?.({
     operation: 'UPDATE',
     of: kind,
     subresource: options.subresource ?? '',
@@ -148,19 +268,20 @@ const asked = (registry: RegistryContext, kind: Kind, object: Stored, before: St
     before,
     dryRun: options.dryRun === true,
   });
+}
 
 /**
  * Changes an object in one step: no other write intervenes, so an edit without a version never
  * meets a conflict. Upstream: Store.Update of apiserver/pkg/registry/generic/registry.
  */
-export const change = (
+export function change(
   registry: RegistryContext,
   kind: Kind,
   namespace: string,
   name: string,
   edit: Edit,
   options: UpdateOptions = {},
-): WriteResult => {
+): WriteResult {
   const before = registry.store.get(kind.resource, kind.namespaced ? namespace : '', name);
   if (before === undefined) return refused(notFound(named(kind), name));
   const edited = edit(before);
@@ -169,13 +290,18 @@ export const change = (
   if (read.kind === 'refused') return read;
   const unlike = precondition(kind, read.draft, before, options);
   if (unlike !== undefined) return unlike;
-  const context = { store: registry.store, now: timeText(registry.clock.now()), uid: before.metadata.uid };
+  const context = {
+    store: registry.store,
+    now: timeText(registry.clock.now()),
+    uid: before.metadata.uid,
+  };
   const draft = merged(kind, read.draft, before, context, options);
   const { strategy } = kind;
   const admitted = strategy.admit?.(draft, before, context) ?? { kind: 'admitted', draft };
   if (admitted.kind === 'refused') return admitted;
   const again = kind.read(withManagers(admitted.draft, before, kind, context.now, options));
-  if (again.kind === 'unreadable') throw new Error(`a changed ${kind.kind} cannot be read: ${again.message}`);
+  if (again.kind === 'unreadable')
+    throw new Error(`a changed ${kind.kind} cannot be read: ${again.message}`);
   const object = again.object as Stored;
   const causes = updateCauses(kind, object, before, options.subresource === 'status');
   if (causes.length > 0) return refused(invalid(namedByKind(kind), name, causes), read.warnings);
@@ -187,23 +313,31 @@ export const change = (
     created: false,
     warnings: read.warnings,
   };
-};
+}
 
 /** Merges two lists without duplicates. */
-const merge = <T extends { readonly message: string; readonly field?: string }>(one: readonly T[], other: readonly T[]): readonly T[] => [
-  ...one,
-  ...other.filter(cause => !one.some(({ message, field }) => message === cause.message && field === cause.field)),
-];
+function merge<T extends { readonly message: string; readonly field?: string }>(
+  one: readonly T[],
+  other: readonly T[],
+): readonly T[] {
+  return [
+    ...one,
+    ...other.filter(
+      cause =>
+        !one.some(({ message, field }) => message === cause.message && field === cause.field),
+    ),
+  ];
+}
 
 /** Replaces an object: PUT. The name in it must be the one in the path. */
-export const replace = (
+export function replace(
   registry: RegistryContext,
   kind: Kind,
   namespace: string,
   name: string,
   draft: Draft,
   options: UpdateOptions = {},
-): WriteResult => {
+): WriteResult {
   const own = text(draft, 'metadata', 'name');
   if (own !== name) {
     return refused(
@@ -216,9 +350,10 @@ export const replace = (
   }
   const { resourceVersion = '' } = metaOf(draft);
   const edit: Edit = () => {
-    if (resourceVersion !== '' || kind.strategy.needsVersion !== true) return { kind: 'edited', draft };
+    if (resourceVersion !== '' || kind.strategy.needsVersion !== true)
+      return { kind: 'edited', draft };
     const cause = wrong('metadata.resourceVersion', 0, 'must be specified for an update');
     return refused(invalid(named(kind), name, [cause]));
   };
   return change(registry, kind, namespace, name, edit, options);
-};
+}

@@ -16,7 +16,8 @@ export class WatchHistory {
   add(change: StoreChange): void {
     this.#changes.push(change);
     // Halves the history, so that the cost for each change does not depend on its length.
-    if (this.#changes.length > this.#limit * 2) this.forget(this.#changes[this.#changes.length - this.#limit - 1]?.version ?? 0);
+    if (this.#changes.length > this.#limit * 2)
+      this.forget(this.#changes[this.#changes.length - this.#limit - 1]?.version ?? 0);
   }
 
   forget(upTo: number): void {
@@ -25,7 +26,9 @@ export class WatchHistory {
   }
 
   after(version: number): readonly StoreChange[] | undefined {
-    return version < this.#forgottenUpTo ? undefined : this.#changes.slice(this.#firstAfter(version));
+    return version < this.#forgottenUpTo
+      ? undefined
+      : this.#changes.slice(this.#firstAfter(version));
   }
 
   /**

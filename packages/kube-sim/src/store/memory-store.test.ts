@@ -6,12 +6,21 @@ import type { Stored } from '../object.ts';
 import { MemoryStore } from './memory-store.ts';
 import type { StoreChange } from './store.ts';
 
-const object = (name: string, namespace = 'a', more: object = {}): Stored => ({
-  metadata: { name, namespace, uid: `${namespace}/${name}`, creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '' },
-  ...more,
-});
-const names = (objects: readonly Stored[] | undefined): readonly string[] | undefined =>
-  objects?.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
+function object(name: string, namespace = 'a', more: object = {}): Stored {
+  return {
+    metadata: {
+      name,
+      namespace,
+      uid: `${namespace}/${name}`,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      resourceVersion: '',
+    },
+    ...more,
+  };
+}
+function names(objects: readonly Stored[] | undefined): readonly string[] | undefined {
+  return objects?.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
+}
 
 test('every write has a version of its own, over all resources, and its object says so', () => {
   const store = new MemoryStore({ indexes });
@@ -25,10 +34,13 @@ test('every write has a version of its own, over all resources, and its object s
 
 test('lists are in the order of etcd: the end of a namespace comes after its dashes', () => {
   const store = new MemoryStore({ indexes });
-  for (const namespace of ['a', 'a-b', 'a0', 'Z']) for (const name of ['z', 'b', 'b-1']) store.put('pods', object(name, namespace));
+  for (const namespace of ['a', 'a-b', 'a0', 'Z'])
+    for (const name of ['z', 'b', 'b-1']) store.put('pods', object(name, namespace));
   assert.deepEqual(
     names(store.list('pods')),
-    ['Z', 'a-b', 'a', 'a0'].flatMap(namespace => ['b', 'b-1', 'z'].map(name => `${namespace}/${name}`)),
+    ['Z', 'a-b', 'a', 'a0'].flatMap(namespace =>
+      ['b', 'b-1', 'z'].map(name => `${namespace}/${name}`),
+    ),
   );
   assert.deepEqual(names(store.list('pods', 'a0')), ['a0/b', 'a0/b-1', 'a0/z']);
 });
@@ -60,7 +72,10 @@ test('what a listener writes is told when everyone has heard of what it was told
 test('stored objects cannot be changed', () => {
   const store = new MemoryStore({ indexes });
   const stored = store.put('pods', object('x', 'a', { spec: { containers: [{ name: 'm' }] } }));
-  assert.throws(() => ((stored['spec'] as { containers: { name: string }[] }).containers[0]!.name = 'other'), TypeError);
+  assert.throws(
+    () => ((stored['spec'] as { containers: { name: string }[] }).containers[0]!.name = 'other'),
+    TypeError,
+  );
 });
 
 test('what is compacted is forgotten, for lists and for watches', () => {
@@ -85,11 +100,17 @@ test('the history forgets by itself, the oldest first', () => {
 });
 
 test('law: a list at a past version is what the list was then, and its changes lead to what it is now', () => {
-  const step = fc.record({ name: fc.constantFrom('a', 'b', 'c'), namespace: fc.constantFrom('m', 'm-n'), remove: fc.boolean() });
+  const step = fc.record({
+    name: fc.constantFrom('a', 'b', 'c'),
+    namespace: fc.constantFrom('m', 'm-n'),
+    remove: fc.boolean(),
+  });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), steps => {
       const store = new MemoryStore({ indexes });
-      const seen: { version: number; list: readonly Stored[] }[] = [{ version: store.version, list: [] }];
+      const seen: { version: number; list: readonly Stored[] }[] = [
+        { version: store.version, list: [] },
+      ];
       for (const { name, namespace, remove } of steps) {
         if (remove) store.remove('pods', namespace, name);
         else store.put('pods', object(name, namespace));
@@ -105,8 +126,8 @@ test('law: a list at a past version is what the list was then, and its changes l
   );
 });
 
-const apply = (state: Map<string, Stored>, change: StoreChange): void => {
+function apply(state: Map<string, Stored>, change: StoreChange): void {
   const key = names([change.object])?.[0] ?? '';
   if (change.type === 'removed') state.delete(key);
   else state.set(key, change.object);
-};
+}

@@ -60,7 +60,8 @@ export class MemoryStore implements Store {
     const past = new ResourceTable({});
     for (const object of [...unchanged, ...then.values()]) {
       const place = object?.metadata.namespace ?? '';
-      if (object !== undefined && (namespace === undefined || place === namespace)) past.put(place, object.metadata.name, object);
+      if (object !== undefined && (namespace === undefined || place === namespace))
+        past.put(place, object.metadata.name, object);
     }
     return past.list(namespace);
   }
@@ -70,7 +71,10 @@ export class MemoryStore implements Store {
   }
 
   subscribe(listener: StoreListener, resource?: Resource): () => void {
-    const listeners = resource === undefined ? this.#listeners : entry(this.#listenersOf, resource, () => new Set<StoreListener>());
+    const listeners =
+      resource === undefined
+        ? this.#listeners
+        : entry(this.#listenersOf, resource, () => new Set<StoreListener>());
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
@@ -107,16 +111,29 @@ export class MemoryStore implements Store {
 
   #stamped(object: Stored): Stored {
     this.#version += 1;
-    return freeze(withFacts({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }));
+    return freeze(
+      withFacts({
+        ...object,
+        metadata: { ...object.metadata, resourceVersion: String(this.#version) },
+      }),
+    );
   }
 
   #table(resource: Resource): ResourceTable {
     const { indexes } = this.#options;
-    return entry(this.#tables, resource, () => new ResourceTable({ ...indexes['*'], ...indexes[resource] }));
+    return entry(
+      this.#tables,
+      resource,
+      () => new ResourceTable({ ...indexes['*'], ...indexes[resource] }),
+    );
   }
 
   #history(resource: Resource): WatchHistory {
-    return entry(this.#histories, resource, () => new WatchHistory(this.#options.historyLimit ?? 20_000, this.#compactedTo));
+    return entry(
+      this.#histories,
+      resource,
+      () => new WatchHistory(this.#options.historyLimit ?? 20_000, this.#compactedTo),
+    );
   }
 
   /**
@@ -139,10 +156,10 @@ export class MemoryStore implements Store {
   }
 }
 
-const entry = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const found = map.get(key);
   if (found !== undefined) return found;
   const made = make();
   map.set(key, made);
   return made;
-};
+}

@@ -5,10 +5,10 @@ import type { Index } from './store.ts';
  * Compares namespaces by the order of etcd's keys: `namespace/name`, byte by byte, where `/` comes
  * after `-` and `.`.
  */
-const byNamespace = (one: string, other: string): number => {
+function byNamespace(one: string, other: string): number {
   const [a, b] = [`${one}/`, `${other}/`];
   return a < b ? -1 : a > b ? 1 : 0;
-};
+}
 
 /** Slot of an object: most changes replace it by another version. */
 type Slot = { object: Stored };
@@ -56,17 +56,17 @@ class Bucket {
 
 type Kept = { readonly index: Index; readonly values: Map<string, Set<Slot>> };
 
-const enter = ({ values }: Kept, value: string, slot: Slot): void => {
+function enter({ values }: Kept, value: string, slot: Slot): void {
   const under = values.get(value);
   if (under === undefined) values.set(value, new Set([slot]));
   else under.add(slot);
-};
+}
 
-const leave = ({ values }: Kept, value: string, slot: Slot): void => {
+function leave({ values }: Kept, value: string, slot: Slot): void {
   const under = values.get(value);
   under?.delete(slot);
   if (under?.size === 0) values.delete(value);
-};
+}
 
 /** All objects of one resource, in order, with its indexes. */
 export class ResourceTable {
@@ -76,7 +76,12 @@ export class ResourceTable {
   count = 0;
 
   constructor(indexes: Readonly<Record<string, Index>>) {
-    this.#indexes = new Map(Object.entries(indexes).map(([name, index]) => [name, { index, values: new Map<string, Set<Slot>>() }]));
+    this.#indexes = new Map(
+      Object.entries(indexes).map(([name, index]) => [
+        name,
+        { index, values: new Map<string, Set<Slot>>() },
+      ]),
+    );
   }
 
   get(namespace: string, name: string): Stored | undefined {
@@ -96,7 +101,8 @@ export class ResourceTable {
     this.count += 1;
     const made = { object };
     bucket.add(name, made);
-    for (const kept of this.#indexes.values()) for (const value of kept.index.of(object)) enter(kept, value, made);
+    for (const kept of this.#indexes.values())
+      for (const value of kept.index.of(object)) enter(kept, value, made);
   }
 
   remove(namespace: string, name: string): void {
@@ -105,7 +111,8 @@ export class ResourceTable {
     if (bucket === undefined || slot === undefined) return;
     this.count -= 1;
     bucket.remove(name);
-    for (const kept of this.#indexes.values()) for (const value of kept.index.of(slot.object)) leave(kept, value, slot);
+    for (const kept of this.#indexes.values())
+      for (const value of kept.index.of(slot.object)) leave(kept, value, slot);
     if (bucket.slots.size > 0) return;
     this.#buckets.delete(namespace);
     this.#namespaces = undefined;

@@ -8,9 +8,26 @@ export type Resource = string;
 
 /** A change of one object, with its version; the `object` of a removal has that version too. */
 export type StoreChange =
-  | { readonly type: 'added'; readonly resource: Resource; readonly version: number; readonly object: Stored }
-  | { readonly type: 'changed'; readonly resource: Resource; readonly version: number; readonly object: Stored; readonly before: Stored }
-  | { readonly type: 'removed'; readonly resource: Resource; readonly version: number; readonly object: Stored; readonly before: Stored };
+  | {
+      readonly type: 'added';
+      readonly resource: Resource;
+      readonly version: number;
+      readonly object: Stored;
+    }
+  | {
+      readonly type: 'changed';
+      readonly resource: Resource;
+      readonly version: number;
+      readonly object: Stored;
+      readonly before: Stored;
+    }
+  | {
+      readonly type: 'removed';
+      readonly resource: Resource;
+      readonly version: number;
+      readonly object: Stored;
+      readonly before: Stored;
+    };
 
 /**
  * Callback for every change, in order. The callback may write: its own writes are delivered after
@@ -27,8 +44,8 @@ export type Position = { readonly namespace: string; readonly name: string };
  * even for a watch.
  *
  * This is the lowest layer, without checks: controllers and actors write through the registry
- * (packages/kube-sim/src/registry), which admits, defaults, validates and counts generations as the API
- * server does. They read and subscribe here.
+ * (packages/kube-sim/src/registry), which admits, defaults, validates and counts generations as the
+ * API server does. They read and subscribe here.
  */
 export interface Store {
   /** Version of the last change. */

@@ -7,12 +7,17 @@ import { part, type Stored } from '../object.ts';
 import { seeded } from '../seeded.ts';
 
 /** A cluster that lives in simulated time, with a namespace `shop`. */
-export const bench = (options: Partial<RuntimeOptions> = {}, seed = 1) => {
+export function bench(options: Partial<RuntimeOptions> = {}, seed = 1) {
   const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
   const { registry } = cluster;
   const { store } = registry;
-  const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
+  const runtime = new ClusterRuntime({
+    registry,
+    clock,
+    pace: { startMs: 500, stopMs: 1000, spread: 0 },
+    ...options,
+  });
   const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writes.create(resource, draft);
@@ -26,23 +31,32 @@ export const bench = (options: Partial<RuntimeOptions> = {}, seed = 1) => {
   const node = (name: string): Stored | undefined => store.get('nodes', '', name);
   const changeNode = (name: string, spec: JsonObject): void => {
     const found = node(name);
-    if (found !== undefined) writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), ...spec } });
+    if (found !== undefined)
+      writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), ...spec } });
   };
   return { cluster, clock, store, writes, make, runtime, pods, pod, node, changeNode };
-};
+}
 
 /** A node of which nothing has been said yet. */
-export const freshNode = (name: string, more: JsonObject = {}): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-  status: { allocatable: { cpu: '8', memory: '32Gi', pods: '110' }, ...more },
-});
+export function freshNode(name: string, more: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+    status: { allocatable: { cpu: '8', memory: '32Gi', pods: '110' }, ...more },
+  };
+}
 
 /** A pod of one container, on a node that is given or that the scheduler finds. */
-export const freshPod = (name: string, spec: JsonObject = {}, annotations: JsonObject = {}): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, namespace: 'shop', annotations },
-  spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...spec },
-});
+export function freshPod(
+  name: string,
+  spec: JsonObject = {},
+  annotations: JsonObject = {},
+): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'shop', annotations },
+    spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...spec },
+  };
+}

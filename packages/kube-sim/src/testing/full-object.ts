@@ -2,9 +2,15 @@ import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 import type { Kind, Shape } from '../kinds/kind.ts';
 import { type FieldType, structNamed } from '../kinds/types.ts';
 
-/** Objects with a value in every field that their kind has: for laws over all fields, those of tomorrow included. */
+/**
+ * Objects with a value in every field that their kind has: for laws over all fields, those of
+ * tomorrow included.
+ */
 
-/** What a test says about the strings of an object; `path` is like `spec.containers[].name`, the key of a map `metadata.labels{}`. */
+/**
+ * What a test says about the strings of an object; `path` is like `spec.containers[].name`, the key
+ * of a map `metadata.labels{}`.
+ */
 type Strings = (path: string, choices: readonly string[]) => string;
 
 /** Types that contain themselves end here. */
@@ -12,7 +18,7 @@ const deepest = 14;
 
 const instant = '2026-11-20T08:00:00Z';
 
-const scalar = (name: string, path: string, strings: Strings): Json => {
+function scalar(name: string, path: string, strings: Strings): Json {
   switch (name) {
     case 'bool':
       return true;
@@ -31,9 +37,9 @@ const scalar = (name: string, path: string, strings: Strings): Json => {
     default:
       return strings(path, []);
   }
-};
+}
 
-const goValue = (type: FieldType, path: string, strings: Strings, depth: number): Json => {
+function goValue(type: FieldType, path: string, strings: Strings, depth: number): Json {
   if (depth > deepest) return {};
   switch (type.kind) {
     case 'scalar':
@@ -47,32 +53,51 @@ const goValue = (type: FieldType, path: string, strings: Strings, depth: number)
     default:
       return type satisfies never;
   }
-};
+}
 
-const within = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+function within(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
 
-const goStruct = (name: string, path: string, strings: Strings, depth: number): JsonObject =>
-  Object.fromEntries([...structNamed(name).fields].map(([key, { type }]) => [key, goValue(type, within(path, key), strings, depth)]));
+function goStruct(name: string, path: string, strings: Strings, depth: number): JsonObject {
+  return Object.fromEntries(
+    [...structNamed(name).fields].map(([key, { type }]) => [
+      key,
+      goValue(type, within(path, key), strings, depth),
+    ]),
+  );
+}
 
-const schemaObject = (schema: JsonObject, path: string, text: Strings, depth: number): JsonObject => {
+function schemaObject(schema: JsonObject, path: string, text: Strings, depth: number): JsonObject {
   const { properties, additionalProperties: more } = schema;
   const own = isObject(properties) ? Object.entries(properties) : [];
-  const fields = own.map(([key, one]) => [key, schemaValue(isObject(one) ? one : {}, within(path, key), text, depth + 1)] as const);
-  const isFree = isObject(more) || more === true || schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const fields = own.map(
+    ([key, one]) =>
+      [key, schemaValue(isObject(one) ? one : {}, within(path, key), text, depth + 1)] as const,
+  );
+  const isFree =
+    isObject(more) || more === true || schema['x-kubernetes-preserve-unknown-fields'] === true;
   const free = isFree
-    ? [[text(`${path}{}`, []), schemaValue(isObject(more) ? more : { type: 'string' }, `${path}.*`, text, depth + 1)] as const]
+    ? [
+        [
+          text(`${path}{}`, []),
+          schemaValue(isObject(more) ? more : { type: 'string' }, `${path}.*`, text, depth + 1),
+        ] as const,
+      ]
     : [];
   return Object.fromEntries([...fields, ...free]);
-};
+}
 
-const schemaValue = (schema: JsonObject, path: string, text: Strings, depth: number): Json => {
+function schemaValue(schema: JsonObject, path: string, text: Strings, depth: number): Json {
   if (depth > deepest) return {};
   if (schema['x-kubernetes-int-or-string'] === true) return text(path, []);
   switch (schema['type']) {
     case 'object':
       return schemaObject(schema, path, text, depth);
     case 'array':
-      return [schemaValue(isObject(schema['items']) ? schema['items'] : {}, `${path}[]`, text, depth + 1)];
+      return [
+        schemaValue(isObject(schema['items']) ? schema['items'] : {}, `${path}[]`, text, depth + 1),
+      ];
     case 'integer':
     case 'number':
       return typeof schema['minimum'] === 'number' ? Math.max(1, schema['minimum']) : 1;
@@ -80,17 +105,25 @@ const schemaValue = (schema: JsonObject, path: string, text: Strings, depth: num
       return true;
     default:
       if (schema['format'] === 'date-time') return instant;
-      return text(path, Array.isArray(schema['enum']) ? (schema['enum'] as readonly Json[]).map(String) : []);
+      return text(
+        path,
+        Array.isArray(schema['enum']) ? (schema['enum'] as readonly Json[]).map(String) : [],
+      );
   }
-};
+}
 
-const valueOf = (shape: Shape, text: Strings): JsonObject =>
-  shape.kind === 'go' ? goStruct(shape.struct, '', text, 0) : schemaObject(shape.schema, '', text, 0);
+function valueOf(shape: Shape, text: Strings): JsonObject {
+  return shape.kind === 'go'
+    ? goStruct(shape.struct, '', text, 0)
+    : schemaObject(shape.schema, '', text, 0);
+}
 
 /** Returns an object of this kind with all of its fields; each string is what `text` says. */
-export const fullObject = ({ group, version, kind, shape }: Kind, text: Strings): JsonObject => ({
-  ...valueOf(shape, text),
-  apiVersion: group === '' ? version : `${group}/${version}`,
-  kind,
-  metadata: goStruct('meta.ObjectMeta', 'metadata', text, 0),
-});
+export function fullObject({ group, version, kind, shape }: Kind, text: Strings): JsonObject {
+  return {
+    ...valueOf(shape, text),
+    apiVersion: group === '' ? version : `${group}/${version}`,
+    kind,
+    metadata: goStruct('meta.ObjectMeta', 'metadata', text, 0),
+  };
+}

@@ -1,17 +1,25 @@
 import type { JsonObject } from '@drydock/apimachinery';
 
-const meta = (name: string, namespace?: string): JsonObject => ({
-  name,
-  uid: `uid-${name}`,
-  ...(namespace !== undefined && { namespace }),
-});
+function meta(name: string, namespace?: string): JsonObject {
+  return {
+    name,
+    uid: `uid-${name}`,
+    ...(namespace !== undefined && { namespace }),
+  };
+}
 
 /** So many nodes with so many pods each, as an API server would list them. */
 export function* many(nodes: number, pods: number, ready = 'True'): Generator<JsonObject> {
   for (let node = 0; node < nodes; node += 1) {
     const conditions = [{ type: 'Ready', status: 'True' }];
     const labels = { 'topology.kubernetes.io/zone': `zone-${node % 3}` };
-    yield { apiVersion: 'v1', kind: 'Node', metadata: { ...meta(`node-${node}`), labels }, spec: {}, status: { conditions } };
+    yield {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { ...meta(`node-${node}`), labels },
+      spec: {},
+      status: { conditions },
+    };
     for (let pod = 0; pod < pods; pod += 1) {
       yield {
         apiVersion: 'v1',

@@ -3,8 +3,8 @@ import { type FieldType, structNamed } from '../kinds/types.ts';
 import { numbersOf, typeOfKind } from '../protobuf/numbers.ts';
 
 /**
- * Writes Kubernetes' protobuf, by the same tables by which the embedded API server reads it: that they are right is what the real server says of
- * what is written here.
+ * Writes Kubernetes' protobuf, by the same tables by which the embedded API server reads it: that
+ * they are right is what the real server says of what is written here.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -12,15 +12,17 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What stands in no protobuf: the case sends it as JSON then. */
 class NotWritable extends Error {}
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
-const message = (write: (writer: BinaryWriter) => void): Uint8Array => {
+function message(write: (writer: BinaryWriter) => void): Uint8Array {
   const writer = new BinaryWriter();
   write(writer);
   return writer.finish();
-};
+}
 
-const timeOf = (text: unknown): Uint8Array => {
+function timeOf(text: unknown): Uint8Array {
   if (text === null) return new Uint8Array();
   if (typeof text !== 'string' || Number.isNaN(Date.parse(text))) throw new NotWritable('a time');
   const nanoseconds = Temporal.Instant.from(text).epochNanoseconds;
@@ -32,24 +34,31 @@ const timeOf = (text: unknown): Uint8Array => {
       .tag(2, WireType.Varint)
       .int32(Number(nanoseconds % 1_000_000_000n)),
   );
-};
+}
 
-const intOrStringOf = (value: unknown): Uint8Array =>
-  message(writer => {
+function intOrStringOf(value: unknown): Uint8Array {
+  return message(writer => {
     const isText = typeof value === 'string';
     writer.tag(1, WireType.Varint).int64(isText ? 1 : 0);
     writer.tag(2, WireType.Varint).int32(isText ? 0 : Number(value));
     writer.tag(3, WireType.LengthDelimited).string(isText ? value : '');
   });
+}
 
-const writeScalar = (writer: BinaryWriter, number: number, name: string, value: unknown): void => {
-  const bytes = (content: Uint8Array): void => void writer.tag(number, WireType.LengthDelimited).bytes(content);
+function writeScalar(writer: BinaryWriter, number: number, name: string, value: unknown): void {
+  const bytes = (content: Uint8Array): void =>
+    void writer.tag(number, WireType.LengthDelimited).bytes(content);
   switch (name) {
     case 'string':
     case 'quantity': {
-      if (typeof value !== 'string' && !(name === 'quantity' && typeof value === 'number')) throw new NotWritable(name);
+      if (typeof value !== 'string' && !(name === 'quantity' && typeof value === 'number'))
+        throw new NotWritable(name);
       const text = String(value);
-      return bytes(name === 'string' ? Buffer.from(text) : message(inner => inner.tag(1, WireType.LengthDelimited).string(text)));
+      return bytes(
+        name === 'string'
+          ? Buffer.from(text)
+          : message(inner => inner.tag(1, WireType.LengthDelimited).string(text)),
+      );
     }
     case 'bytes':
       return bytes(Buffer.from(String(value), 'base64'));
@@ -59,7 +68,9 @@ const writeScalar = (writer: BinaryWriter, number: number, name: string, value: 
     case 'intstr':
       return bytes(intOrStringOf(value));
     case 'any':
-      return bytes(message(inner => inner.tag(1, WireType.LengthDelimited).string(JSON.stringify(value))));
+      return bytes(
+        message(inner => inner.tag(1, WireType.LengthDelimited).string(JSON.stringify(value))),
+      );
     case 'bool':
       if (typeof value !== 'boolean') throw new NotWritable(name);
       return void writer.tag(number, WireType.Varint).bool(value);
@@ -67,9 +78,15 @@ const writeScalar = (writer: BinaryWriter, number: number, name: string, value: 
       if (!Number.isSafeInteger(value)) throw new NotWritable(name);
       return void writer.tag(number, WireType.Varint).int64(Number(value));
   }
-};
+}
 
-const writeEntry = (writer: BinaryWriter, number: number, of: FieldType, key: string, value: unknown): void => {
+function writeEntry(
+  writer: BinaryWriter,
+  number: number,
+  of: FieldType,
+  key: string,
+  value: unknown,
+): void {
   const entry = message(inner => {
     inner.tag(1, WireType.LengthDelimited).string(key);
     if (of.kind === 'list') {
@@ -80,9 +97,9 @@ const writeEntry = (writer: BinaryWriter, number: number, of: FieldType, key: st
     } else writeValue(inner, 2, of, value);
   });
   writer.tag(number, WireType.LengthDelimited).bytes(entry);
-};
+}
 
-const writeValue = (writer: BinaryWriter, number: number, type: FieldType, value: unknown): void => {
+function writeValue(writer: BinaryWriter, number: number, type: FieldType, value: unknown): void {
   if (type.kind === 'scalar') return writeScalar(writer, number, type.name, value);
   if (type.kind === 'list') {
     if (!Array.isArray(value)) throw new NotWritable('a list');
@@ -95,10 +112,10 @@ const writeValue = (writer: BinaryWriter, number: number, type: FieldType, value
     return;
   }
   writer.tag(number, WireType.LengthDelimited).bytes(messageOf(type.name, value));
-};
+}
 
-const messageOf = (type: string, fields: Fields, fieldsOf = type): Uint8Array =>
-  message(writer => {
+function messageOf(type: string, fields: Fields, fieldsOf = type): Uint8Array {
+  return message(writer => {
     for (const [number, found] of numbersOf(type)) {
       if (found.kind === 'inline') {
         const inner = messageOf(found.type, fields, fieldsOf);
@@ -108,16 +125,26 @@ const messageOf = (type: string, fields: Fields, fieldsOf = type): Uint8Array =>
       }
       const value = fields[found.key];
       const field = structNamed(fieldsOf).fields.get(found.key);
-      if (value !== undefined && value !== null && field !== undefined) writeValue(writer, number, field.type, value);
+      if (value !== undefined && value !== null && field !== undefined)
+        writeValue(writer, number, field.type, value);
     }
   });
+}
 
 /** runtime.Unknown behind its magic number. */
-export const envelope = (apiVersion: string, kind: string, raw: Uint8Array): Uint8Array => {
+export function envelope(apiVersion: string, kind: string, raw: Uint8Array): Uint8Array {
   const unknown = message(writer =>
     writer
       .tag(1, WireType.LengthDelimited)
-      .bytes(message(type => type.tag(1, WireType.LengthDelimited).string(apiVersion).tag(2, WireType.LengthDelimited).string(kind)))
+      .bytes(
+        message(type =>
+          type
+            .tag(1, WireType.LengthDelimited)
+            .string(apiVersion)
+            .tag(2, WireType.LengthDelimited)
+            .string(kind),
+        ),
+      )
       .tag(2, WireType.LengthDelimited)
       .bytes(raw)
       .tag(3, WireType.LengthDelimited)
@@ -126,10 +153,13 @@ export const envelope = (apiVersion: string, kind: string, raw: Uint8Array): Uin
       .string(''),
   );
   return Buffer.concat([Buffer.from('k8s\0'), unknown]);
-};
+}
 
-/** The object as clients of Kubernetes send it; undefined for what has no protobuf, or what only JSON can say. */
-export const protobufOf = (object: unknown): Uint8Array | undefined => {
+/**
+ * The object as clients of Kubernetes send it; undefined for what has no protobuf, or what only
+ * JSON can say.
+ */
+export function protobufOf(object: unknown): Uint8Array | undefined {
   if (!isFields(object)) return undefined;
   const { apiVersion, kind } = object;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
@@ -141,4 +171,4 @@ export const protobufOf = (object: unknown): Uint8Array | undefined => {
     if (error instanceof NotWritable) return undefined;
     throw error;
   }
-};
+}

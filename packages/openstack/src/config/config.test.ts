@@ -9,11 +9,11 @@ import { findNovaConfig } from './find.ts';
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
 after(() => rmSync(folder, { recursive: true }));
 
-const write = (name: string, text: string): string => {
+function write(name: string, text: string): string {
   const file = join(folder, name);
   writeFileSync(file, text);
   return file;
-};
+}
 
 const seed = `IdentityEndpoint: http://keystone-api:5000/v3/
 Username: admin
@@ -77,10 +77,21 @@ test('the OS_* variables are read, with domains, region, interface and CA file',
 });
 
 test('ids need no domains, and who names no domain means the first', () => {
-  const byId = findNovaConfig({}, { OS_AUTH_URL: 'http://k/v3', OS_USER_ID: 'u', OS_PASSWORD: 'p', OS_PROJECT_ID: 'x' });
-  assert.deepEqual(byId.login, { kind: 'password', user: { id: 'u' }, password: 'p', scope: { project: { id: 'x' } } });
+  const byId = findNovaConfig(
+    {},
+    { OS_AUTH_URL: 'http://k/v3', OS_USER_ID: 'u', OS_PASSWORD: 'p', OS_PROJECT_ID: 'x' },
+  );
+  assert.deepEqual(byId.login, {
+    kind: 'password',
+    user: { id: 'u' },
+    password: 'p',
+    scope: { project: { id: 'x' } },
+  });
   const byName = findNovaConfig({}, environment).login;
-  assert.deepEqual(byName.kind === 'password' && [byName.userDomain, byName.scope.projectDomain], [{ id: 'default' }, { id: 'default' }]);
+  assert.deepEqual(byName.kind === 'password' && [byName.userDomain, byName.scope.projectDomain], [
+    { id: 'default' },
+    { id: 'default' },
+  ]);
 });
 
 const clouds = `clouds:
@@ -113,17 +124,38 @@ test('a cloud of clouds.yaml is read, with its secrets from secure.yaml', () => 
   write(join('home', '.config', 'openstack', 'secure.yaml'), secure);
   const mine = findNovaConfig({ region: 'Flag' }, { HOME: home, OS_CLOUD: 'mine' });
   assert.deepEqual(
-    [mine.login.kind === 'password' && mine.login.password, mine.region, mine.interface, mine.insecure, mine.caFile, mine.source],
+    [
+      mine.login.kind === 'password' && mine.login.password,
+      mine.region,
+      mine.interface,
+      mine.insecure,
+      mine.caFile,
+      mine.source,
+    ],
     ['hidden', 'Flag', 'admin', true, '/ca.pem', `cloud mine of ${file}`],
   );
-  const other = findNovaConfig({ cloud: 'credential' }, { OS_CLIENT_CONFIG_FILE: file, OS_CLOUD: 'mine' });
-  assert.deepEqual(other.login, { kind: 'applicationCredential', credential: { id: 'abc' }, secret: 'hidden2' });
+  const other = findNovaConfig(
+    { cloud: 'credential' },
+    { OS_CLIENT_CONFIG_FILE: file, OS_CLOUD: 'mine' },
+  );
+  assert.deepEqual(other.login, {
+    kind: 'applicationCredential',
+    credential: { id: 'abc' },
+    secret: 'hidden2',
+  });
   assert.deepEqual([other.authUrl, other.region], ['http://keystone:5000/v3', 'Only']);
-  assert.throws(() => findNovaConfig({ cloud: 'none' }, { HOME: home }), /clouds.yaml has no cloud none; it has credential, mine/);
+  assert.throws(
+    () => findNovaConfig({ cloud: 'none' }, { HOME: home }),
+    /clouds.yaml has no cloud none; it has credential, mine/,
+  );
 });
 
 const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
-  ['no such file', () => findNovaConfig({ configPath: join(folder, 'none.yaml') }, {}), /there is no file .*none\.yaml/],
+  [
+    'no such file',
+    () => findNovaConfig({ configPath: join(folder, 'none.yaml') }, {}),
+    /there is no file .*none\.yaml/,
+  ],
   [
     'a key that is missing',
     () => findNovaConfig({ configPath: write('a.yaml', seed.replace(/Password.*\n/, '')) }, {}),
@@ -134,7 +166,11 @@ const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
     () => findNovaConfig({ configPath: write('b.yaml', 'Password: "s3cret\nUsername: [') }, {}),
     /b\.yaml is not valid YAML: line \d/,
   ],
-  ['what is no map', () => findNovaConfig({ configPath: write('c.yaml', '- 1\n') }, {}), /c\.yaml is no map/],
+  [
+    'what is no map',
+    () => findNovaConfig({ configPath: write('c.yaml', '- 1\n') }, {}),
+    /c\.yaml is no map/,
+  ],
   [
     'no address',
     () => findNovaConfig({ configPath: write('d.yaml', seed.replace('http:', 'ftp:')) }, {}),
@@ -187,7 +223,10 @@ test("Keystone's address may end in any version, or in none: version 3 is at the
     ['https://v3.example/keystone', 'https://v3.example/keystone/v3'],
   ];
   for (const [told, authUrl] of urls) {
-    const config = findNovaConfig({}, { OS_AUTH_URL: told, OS_USER_ID: 'u', OS_PASSWORD: 'p', OS_PROJECT_ID: 'x' });
+    const config = findNovaConfig(
+      {},
+      { OS_AUTH_URL: told, OS_USER_ID: 'u', OS_PASSWORD: 'p', OS_PROJECT_ID: 'x' },
+    );
     assert.equal(config.authUrl, authUrl, told);
   }
 });

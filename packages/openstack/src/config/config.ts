@@ -47,8 +47,13 @@ type Settings = Readonly<Record<string, string | undefined>>;
  * Returns a reader of settings that reports the name and place of a missing one. Empty ones count
  * as missing.
  */
-export const settingsOf = (settings: Settings, source: string, nameOf: (key: string) => string = key => key) => {
-  const get = (key: string): string | undefined => (settings[key] === '' ? undefined : settings[key]);
+export function settingsOf(
+  settings: Settings,
+  source: string,
+  nameOf: (key: string) => string = key => key,
+) {
+  const get = (key: string): string | undefined =>
+    settings[key] === '' ? undefined : settings[key];
   return {
     get,
     need: (key: string): string => {
@@ -58,31 +63,42 @@ export const settingsOf = (settings: Settings, source: string, nameOf: (key: str
     },
     has: (key: string): boolean => get(key) !== undefined,
   };
-};
+}
 
 type Reader = ReturnType<typeof settingsOf>;
 
 /** Returns Keystone's URL with the supported version. */
-export const authUrlOf = (text: string, key: string, source: string): string => {
+export function authUrlOf(text: string, key: string, source: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new NovaConfigError(`${key} in ${source} is no http:// or https:// address: ${text}`);
   }
   const bare = text.replace(/\/+$/, '');
   // Version 3 is at the same place as the earlier ones, whose URLs are still in users' files.
   return `${bare.replace(/\/v(3|2\.0)(\/auth\/tokens)?$/, '')}/v3`;
-};
+}
 
-const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): NameOrId | undefined => {
+function named(
+  reader: Reader,
+  idKeys: readonly string[],
+  nameKeys: readonly string[],
+): NameOrId | undefined {
   for (const key of idKeys) if (reader.has(key)) return { id: reader.need(key) };
   for (const key of nameKeys) if (reader.has(key)) return { name: reader.need(key) };
   return undefined;
-};
+}
 
-const domain = (reader: Reader, prefix: 'user' | 'project'): NameOrId | undefined =>
-  named(reader, [`${prefix}_domain_id`], [`${prefix}_domain_name`]) ??
-  named(reader, ['domain_id', 'default_domain_id', 'default_domain'], ['domain_name', 'default_domain_name']);
+function domain(reader: Reader, prefix: 'user' | 'project'): NameOrId | undefined {
+  return (
+    named(reader, [`${prefix}_domain_id`], [`${prefix}_domain_name`]) ??
+    named(
+      reader,
+      ['domain_id', 'default_domain_id', 'default_domain'],
+      ['domain_name', 'default_domain_name'],
+    )
+  );
+}
 
-const credentialLogin = (reader: Reader): Login => {
+function credentialLogin(reader: Reader): Login {
   const user = named(reader, ['user_id'], ['username']);
   const userDomain = domain(reader, 'user');
   const credential = named(reader, ['application_credential_id'], ['application_credential_name']);
@@ -94,13 +110,15 @@ const credentialLogin = (reader: Reader): Login => {
     ...(user && { user }),
     ...(userDomain && { userDomain }),
   };
-};
+}
 
-const passwordLogin = (reader: Reader): Login => {
+function passwordLogin(reader: Reader): Login {
   const userDomain = domain(reader, 'user');
   const projectDomain = domain(reader, 'project');
   const user = named(reader, ['user_id'], ['username']) ?? { name: reader.need('username') };
-  const project = named(reader, ['project_id', 'tenant_id'], ['project_name', 'tenant_name']) ?? { name: reader.need('project_name') };
+  const project = named(reader, ['project_id', 'tenant_id'], ['project_name', 'tenant_name']) ?? {
+    name: reader.need('project_name'),
+  };
   const byName: NameOrId = { id: 'default' };
   return {
     kind: 'password',
@@ -108,9 +126,12 @@ const passwordLogin = (reader: Reader): Login => {
     // Users who name no domain mean Keystone's default one.
     ...('name' in user && { userDomain: userDomain ?? byName }),
     password: reader.need('password'),
-    scope: { project, ...('name' in project && { projectDomain: projectDomain ?? userDomain ?? byName }) },
+    scope: {
+      project,
+      ...('name' in project && { projectDomain: projectDomain ?? userDomain ?? byName }),
+    },
   };
-};
+}
 
 const methods: ReadonlySet<string> = new Set(['password', 'v3password', 'v3applicationcredential']);
 
@@ -118,21 +139,29 @@ const methods: ReadonlySet<string> = new Set(['password', 'v3password', 'v3appli
  * Returns the login for these settings (keys as in the `auth` of a clouds.yaml). Throws a
  * NovaConfigError for missing ones.
  */
-export const loginOf = (reader: Reader, authType: string | undefined, source: string): Login => {
+export function loginOf(reader: Reader, authType: string | undefined, source: string): Login {
   if (authType !== undefined && !methods.has(authType)) {
-    throw new NovaConfigError(`auth_type ${authType} in ${source} is not served; it may be password or v3applicationcredential`);
+    throw new NovaConfigError(
+      `auth_type ${authType} in ${source} is not served; it may be password or v3applicationcredential`,
+    );
   }
   const isCredential =
-    authType === 'v3applicationcredential' || reader.has('application_credential_id') || reader.has('application_credential_secret');
+    authType === 'v3applicationcredential' ||
+    reader.has('application_credential_id') ||
+    reader.has('application_credential_secret');
   return isCredential ? credentialLogin(reader) : passwordLogin(reader);
-};
+}
 
 /**
  * Reads the name of an interface, also as `internalURL`. Throws a NovaConfigError for any other
  * word.
  */
-export const interfaceOf = (text: string | undefined, key: string, source: string): EndpointInterface => {
+export function interfaceOf(
+  text: string | undefined,
+  key: string,
+  source: string,
+): EndpointInterface {
   const word = (text ?? 'internal').replace(/URL$/, '');
   if (word === 'internal' || word === 'public' || word === 'admin') return word;
   throw new NovaConfigError(`${key} in ${source} is ${word}; it may be internal, public or admin`);
-};
+}

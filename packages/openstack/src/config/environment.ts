@@ -4,18 +4,24 @@ import { authUrlOf, interfaceOf, loginOf, type NovaConfig, settingsOf } from './
 const source = 'the environment';
 
 /** Returns the name of a setting's variable, for example OS_USERNAME for `username`. */
-const nameOf = (key: string): string => `OS_${key.toUpperCase()}`;
+function nameOf(key: string): string {
+  return `OS_${key.toUpperCase()}`;
+}
 
 /** Returns whether a text is one of the usual forms of "yes". */
-export const isYes = (text: string | undefined): boolean => /^(1|true|yes|on)$/i.test(text ?? '');
+export function isYes(text: string | undefined): boolean {
+  return /^(1|true|yes|on)$/i.test(text ?? '');
+}
 
 /**
  * Returns the OpenStack of the OS_* variables. Throws a NovaConfigError that names the missing or
  * wrong variable.
  */
-export const environmentConfig = (env: Env): NovaConfig => {
+export function environmentConfig(env: Env): NovaConfig {
   const settings = Object.fromEntries(
-    Object.entries(env).flatMap(([key, value]) => (key.startsWith('OS_') ? [[key.slice(3).toLowerCase(), value] as const] : [])),
+    Object.entries(env).flatMap(([key, value]) =>
+      key.startsWith('OS_') ? [[key.slice(3).toLowerCase(), value] as const] : [],
+    ),
   );
   const reader = settingsOf(settings, source, nameOf);
   const region = reader.get('region_name');
@@ -23,10 +29,14 @@ export const environmentConfig = (env: Env): NovaConfig => {
   return {
     authUrl: authUrlOf(reader.need('auth_url'), 'OS_AUTH_URL', source),
     login: loginOf(reader, reader.get('auth_type'), source),
-    interface: interfaceOf(reader.get('interface') ?? reader.get('endpoint_type'), 'OS_INTERFACE', source),
+    interface: interfaceOf(
+      reader.get('interface') ?? reader.get('endpoint_type'),
+      'OS_INTERFACE',
+      source,
+    ),
     ...(region !== undefined && { region }),
     ...(caFile !== undefined && { caFile }),
     insecure: isYes(reader.get('insecure')),
     source,
   };
-};
+}

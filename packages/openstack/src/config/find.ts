@@ -19,7 +19,7 @@ export type NovaWhere = {
 
 const defaultFile = 'config.yaml';
 
-const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
+function base({ configPath, cloud }: NovaWhere, env: Env): NovaConfig {
   if (configPath !== undefined) return seedConfig(configPath);
   const chosen = cloud ?? env['OS_CLOUD'];
   if (chosen !== undefined && chosen !== '') return cloudConfig(chosen, env);
@@ -28,21 +28,23 @@ const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
   throw new NovaConfigError(
     `no OpenStack is configured: there is no --config-path, no --cloud, no OS_CLOUD or OS_AUTH_URL in the environment, and no ${defaultFile} here`,
   );
-};
+}
 
 /**
  * Returns the configuration: `--config-path`; else `--cloud` or OS_CLOUD in clouds.yaml; else the
  * OS_* variables; else config.yaml in the current folder, as nova-kubernetes-drain had it. Flags
  * override it. Throws a NovaConfigError that names what to correct.
  */
-export const findNovaConfig = (where: NovaWhere, env: Env): NovaConfig => {
+export function findNovaConfig(where: NovaWhere, env: Env): NovaConfig {
   const found = base(where, env);
   const { region, caFile, insecure } = where;
   return {
     ...found,
     ...(region !== undefined && { region }),
-    ...(where.interface !== undefined && { interface: interfaceOf(where.interface, '--interface', 'the command line') }),
+    ...(where.interface !== undefined && {
+      interface: interfaceOf(where.interface, '--interface', 'the command line'),
+    }),
     ...(caFile !== undefined && { caFile }),
     ...(insecure === true && { insecure }),
   };
-};
+}

@@ -7,16 +7,19 @@ import { readMap, textsOf } from './yaml-file.ts';
  * DomainID; and what it lacked: Region, Interface, CAFile, Insecure. Throws a NovaConfigError that
  * names file and key.
  */
-export const seedConfig = (file: string): NovaConfig => {
+export function seedConfig(file: string): NovaConfig {
   const map = readMap(file);
-  if (map === undefined) throw new NovaConfigError(`there is no file ${file}; name another with --config-path`);
+  if (map === undefined)
+    throw new NovaConfigError(`there is no file ${file}; name another with --config-path`);
   const { need, get } = settingsOf(textsOf(map), file);
   const domain = { id: get('DomainID') ?? 'default' };
   const region = get('Region');
   const caFile = get('CAFile');
   const word = get('Interface') ?? 'internal';
   if (word !== 'internal' && word !== 'public' && word !== 'admin') {
-    throw new NovaConfigError(`Interface in ${file} is ${word}; it may be internal, public or admin`);
+    throw new NovaConfigError(
+      `Interface in ${file} is ${word}; it may be internal, public or admin`,
+    );
   }
   return {
     authUrl: authUrlOf(need('IdentityEndpoint'), 'IdentityEndpoint', file),
@@ -33,4 +36,4 @@ export const seedConfig = (file: string): NovaConfig => {
     insecure: isYes(get('Insecure')),
     source: file,
   };
-};
+}

@@ -1,5 +1,11 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { type AdmissionKind, isAdmissionKind, isPlanKind, type WebhookKind, webhookTimeoutSeconds } from '@drydock/apis/admission-rules';
+import {
+  type AdmissionKind,
+  isAdmissionKind,
+  isPlanKind,
+  type WebhookKind,
+  webhookTimeoutSeconds,
+} from '@drydock/apis/admission-rules';
 import type { Api } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
 import { Deadline } from '@drydock/utils';
@@ -8,7 +14,14 @@ import { type PlanProblems, planVerdict } from './plan-rules.ts';
 import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
 import { ReservationWaitBudget } from './reservation-wait-budget.ts';
 import { type AdmissionVerdict, denied, type Review } from './review.ts';
-import { type AdmissionCheck, type AdmissionContext, type AdmissionTask, look, metadataOf, taskOf } from './rules.ts';
+import {
+  type AdmissionCheck,
+  type AdmissionContext,
+  type AdmissionTask,
+  look,
+  metadataOf,
+  taskOf,
+} from './rules.ts';
 
 export type AdmissionHandlerOptions = {
   readonly api: Api;
@@ -42,10 +55,15 @@ const freshForMs = 1500;
 
 type Check = Extract<AdmissionTask, { readonly kind: 'review' }>;
 
-const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): ReservationSubject => {
+function subjectOf(
+  { group, versions, resource }: AdmissionKind,
+  { uid, version }: Review,
+  object: JsonObject,
+): ReservationSubject {
   const metadata = metadataOf(object);
   const { name, namespace, generation } = metadata;
-  const folder = typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const folder =
+    typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   // The API server gives an object its uid before it calls the webhook; without one, the uid of the
   // request is used, and the reservation expires.
   return {
@@ -53,7 +71,7 @@ const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version 
     uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : uid,
     generation: typeof generation === 'number' ? generation : 0,
   };
-};
+}
 
 /**
  * A handler that decides on requests of all replicas as if one replica processed them in sequence
@@ -93,11 +111,15 @@ export class AdmissionHandler {
     const { signal } = deadline;
     const agreed = await consent(this.#options.api, kind, review, signal);
     if (agreed.kind === 'denied') return agreed;
-    if (!isAdmissionKind(kind)) return isPlanKind(kind) ? planVerdict(this.#options.planProblems, review, this.#options.defects) : agreed;
+    if (!isAdmissionKind(kind))
+      return isPlanKind(kind)
+        ? planVerdict(this.#options.planProblems, review, this.#options.defects)
+        : agreed;
     const task = taskOf(kind, review);
     if (task.kind === 'answered') return task.verdict;
     const first = await look(this.#ground, kind, task, signal);
-    if (first.verdict.kind === 'denied' || first.scope === undefined || review.dryRun) return first.verdict;
+    if (first.verdict.kind === 'denied' || first.scope === undefined || review.dryRun)
+      return first.verdict;
     // Awaited here: the deadline ends with this block.
     return await this.#inTurn(kind, review, task, first.scope, signal);
   }
@@ -127,7 +149,9 @@ export class AdmissionHandler {
     const { clock } = this.#options;
     const name = reservationName(kind.name, scope);
     const subject = subjectOf(kind, review, task.object);
-    const patience = new ReservationWaitBudget(clock, one => this.#reservations.isStored(one, signal));
+    const patience = new ReservationWaitBudget(clock, one =>
+      this.#reservations.isStored(one, signal),
+    );
     for (let pause = pollMs.first; !signal.aborted; ) {
       const beganMs = clock.now().epochMilliseconds;
       const attempt = await this.#reservations.take(name, subject, patience.isOver, signal);
@@ -139,7 +163,8 @@ export class AdmissionHandler {
         continue;
       }
       const { verdict } = await look(this.#ground, kind, task, signal);
-      if (verdict.kind === 'allowed' && clock.now().epochMilliseconds - beganMs > freshForMs) continue;
+      if (verdict.kind === 'allowed' && clock.now().epochMilliseconds - beganMs > freshForMs)
+        continue;
       this.#afterwards(verdict.kind === 'allowed' ? 'settle' : 'release', attempt.reservation);
       return verdict;
     }
@@ -148,11 +173,16 @@ export class AdmissionHandler {
 
   #noReservation({ nodeName }: Check, why: string): AdmissionVerdict {
     this.#options.log.warn('admission failed to reserve a node', { node: nodeName, why });
-    return denied(`could not reserve node ${nodeName} for this maintenance, please try again: ${why}`);
+    return denied(
+      `could not reserve node ${nodeName} for this maintenance, please try again: ${why}`,
+    );
   }
 
   /** Settles or releases a reservation after the response. */
-  #afterwards(what: 'settle' | 'release', reservation: Parameters<Reservations['settle']>[0]): void {
+  #afterwards(
+    what: 'settle' | 'release',
+    reservation: Parameters<Reservations['settle']>[0],
+  ): void {
     const work = this.#guarded(this.#reservations[what](reservation, this.#over.signal));
     this.#settling.add(work);
     void work.finally(() => this.#settling.delete(work));

@@ -11,37 +11,62 @@ import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts
  * authorization.k8s.io/v1).
  */
 
-const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, right: Right): JsonObject => ({
-  user: user['username'],
-  uid: user['uid'],
-  groups: user['groups'],
-  extra: user['extra'],
-  resourceAttributes: { group, resource, verb: right, namespace },
-});
+function specFor(
+  { group, resource }: WebhookKind,
+  { user, namespace }: Review,
+  right: Right,
+): JsonObject {
+  return {
+    user: user['username'],
+    uid: user['uid'],
+    groups: user['groups'],
+    extra: user['extra'],
+    resourceAttributes: { group, resource, verb: right, namespace },
+  };
+}
 
-const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<AdmissionVerdict> => {
+async function ask(
+  api: Api,
+  kind: WebhookKind,
+  review: Review,
+  right: Right,
+  signal: AbortSignal,
+): Promise<AdmissionVerdict> {
   const unknown = (why: string): AdmissionVerdict =>
-    denied(`could not check whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
+    denied(
+      `could not check whether you have the right ${right} on ${kind.name}, please try again: ${why}`,
+    );
   try {
-    const status = reviewed(await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal));
+    const status = reviewed(
+      await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal),
+    );
     if (typeof status === 'string') return unknown(status);
     return status['allowed'] === true ? allowed : denied(withoutRight(right, kind));
   } catch (error) {
     if (isDefect(error)) throw error;
     return unknown(errorText(error));
   }
-};
+}
 
 /**
  * Reviews the rights that the write needs, one after the other. A right that cannot be reviewed is
  * denied; rejects for defects only.
  */
-export const consent = async (api: Api, kind: WebhookKind, review: Review, signal: AbortSignal): Promise<AdmissionVerdict> => {
+export async function consent(
+  api: Api,
+  kind: WebhookKind,
+  review: Review,
+  signal: AbortSignal,
+): Promise<AdmissionVerdict> {
   const { object, oldObject, subresource, operation } = review;
   if (object === undefined || subresource !== '') return allowed;
-  for (const right of rightsFor(kind.resource, object, operation === 'UPDATE' ? oldObject : undefined)) {
+  for (const right of rightsFor(
+    kind.resource,
+    object,
+    operation === 'UPDATE' ? oldObject : undefined,
+  )) {
     const verdict = await ask(api, kind, review, right, signal);
     if (verdict.kind === 'denied') return verdict;
   }
   return allowed;
-};
+}

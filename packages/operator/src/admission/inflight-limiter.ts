@@ -4,7 +4,11 @@
  * total.
  */
 export class InflightLimiter {
-  readonly #limits: { readonly requests: number; readonly perAddress: number; readonly bytes: number };
+  readonly #limits: {
+    readonly requests: number;
+    readonly perAddress: number;
+    readonly bytes: number;
+  };
   readonly #byAddress = new Map<string, number>();
   #requests = 0;
   #bytes = 0;
@@ -24,7 +28,8 @@ export class InflightLimiter {
   enter(address: string, bytes: number): (() => void) | undefined {
     const here = this.#byAddress.get(address) ?? 0;
     const { requests, perAddress, bytes: most } = this.#limits;
-    if (this.#requests >= requests || here >= perAddress || this.#bytes + bytes > most) return undefined;
+    if (this.#requests >= requests || here >= perAddress || this.#bytes + bytes > most)
+      return undefined;
     this.#requests += 1;
     this.#bytes += bytes;
     this.#byAddress.set(address, here + 1);

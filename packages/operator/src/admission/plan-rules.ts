@@ -9,15 +9,21 @@ import { metadataOf } from './rules.ts';
  */
 export type PlanProblems = (plan: JsonObject) => readonly string[];
 
-const problemsOf = (problems: PlanProblems, plan: JsonObject, defects: PanicHandler): readonly string[] => {
+function problemsOf(
+  problems: PlanProblems,
+  plan: JsonObject,
+  defects: PanicHandler,
+): readonly string[] {
   try {
     return problems(plan);
   } catch (error) {
     return [`the plan cannot be read: ${defects.textOf('Webhook', 'maintenanceplans', error)}`];
   }
-};
+}
 
-const isDeleting = (object: JsonObject): boolean => metadataOf(object)['deletionTimestamp'] !== undefined;
+function isDeleting(object: JsonObject): boolean {
+  return metadataOf(object)['deletionTimestamp'] !== undefined;
+}
 
 /**
  * Decides whether a plan may be written as it is, from the request alone. An existing error does
@@ -25,13 +31,20 @@ const isDeleting = (object: JsonObject): boolean => metadataOf(object)['deletion
  * webhook was away, and may have to be paused, ended or repaired. A plan that is being deleted is
  * never refused.
  */
-export const planVerdict = (problems: PlanProblems, review: Review, defects: PanicHandler): AdmissionVerdict => {
+export function planVerdict(
+  problems: PlanProblems,
+  review: Review,
+  defects: PanicHandler,
+): AdmissionVerdict {
   const { operation, subresource, object, oldObject } = review;
   if (object === undefined || subresource !== '' || isDeleting(object)) return allowed;
   if (operation === 'UPDATE' && sameJson(object['spec'], oldObject?.['spec'])) return allowed;
   const found = problemsOf(problems, object, defects);
   if (found.length === 0) return allowed;
-  const known = operation === 'UPDATE' && oldObject !== undefined ? problemsOf(problems, oldObject, defects) : [];
+  const known =
+    operation === 'UPDATE' && oldObject !== undefined
+      ? problemsOf(problems, oldObject, defects)
+      : [];
   const fresh = found.find(problem => !known.includes(problem));
   return fresh === undefined ? allowed : denied(fresh);
-};
+}

@@ -21,7 +21,10 @@ export class ReservationWaitBudget {
 
   /** True if the budget is spent. */
   get isOver(): boolean {
-    return this.#lostMs + (this.#holder === undefined ? 0 : this.#now() - this.#holder.sinceMs) >= patienceMs;
+    return (
+      this.#lostMs + (this.#holder === undefined ? 0 : this.#now() - this.#holder.sinceMs) >=
+      patienceMs
+    );
   }
 
   /**
@@ -32,7 +35,8 @@ export class ReservationWaitBudget {
     if (subject === undefined || subject.uid === this.#holder?.subject.uid) return;
     const before = this.#holder;
     this.#holder = { subject, sinceMs: this.#now() };
-    if (before !== undefined && !(await this.#isStored(before.subject))) this.#lostMs += this.#holder.sinceMs - before.sinceMs;
+    if (before !== undefined && !(await this.#isStored(before.subject)))
+      this.#lostMs += this.#holder.sinceMs - before.sinceMs;
   }
 
   #now(): number {

@@ -39,10 +39,18 @@ const annotation = 'drydock.dev/reserved-for';
  * The object of a reservation: its path, its uid, and the generation from which it counts as
  * stored.
  */
-export type ReservationSubject = { readonly path: string; readonly uid: string; readonly generation: number };
+export type ReservationSubject = {
+  readonly path: string;
+  readonly uid: string;
+  readonly generation: number;
+};
 
 /** A reservation that was created. */
-export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: ReservationSubject };
+export type Reservation = {
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly subject: ReservationSubject;
+};
 
 /**
  * Result of an attempt. `taken`: for another object that may be stored at any moment; `by` is
@@ -53,41 +61,60 @@ export type ReservationAttempt =
   | { readonly kind: 'taken'; readonly by?: ReservationSubject }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type ReservationOptions = { readonly api: Api; readonly clock: Clock; readonly namespace: string };
+export type ReservationOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly namespace: string;
+};
 
 const nobody: ReservationSubject = { path: '', uid: '', generation: 0 };
 
 type Stored = {
-  readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: { readonly renewTime?: string };
 };
 
-const subjectIn = ({ metadata }: Stored): ReservationSubject | undefined => {
+function subjectIn({ metadata }: Stored): ReservationSubject | undefined {
   try {
     const subject: unknown = JSON.parse(metadata.annotations?.[annotation] ?? '');
-    return isObject(subject) && typeof subject['path'] === 'string' ? (subject as ReservationSubject) : undefined;
+    return isObject(subject) && typeof subject['path'] === 'string'
+      ? (subject as ReservationSubject)
+      : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Resolves with the API server's response; undefined if it cannot be reached. Rejects for defects
  * only.
  */
-const answered = (api: Api, call: ApiCall, signal: AbortSignal | undefined): Promise<ApiResponse | undefined> =>
-  api.call(call, signal).catch((error: unknown) => {
+function answered(
+  api: Api,
+  call: ApiCall,
+  signal: AbortSignal | undefined,
+): Promise<ApiResponse | undefined> {
+  return api.call(call, signal).catch((error: unknown) => {
     if (isDefect(error)) throw error;
     return undefined;
   });
+}
 
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
 
 /**
  * Returns the name of the Lease: one for each kind and node, and one for the whole control plane.
  */
-export const reservationName = (kindName: string, scope: ReservationScope): string =>
-  scope.kind === 'controlPlane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
+export function reservationName(kindName: string, scope: ReservationScope): string {
+  return scope.kind === 'controlPlane'
+    ? 'drydock-admission-control-plane'
+    : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
+}
 
 /** A store of reservations: creates, takes over and releases them. */
 export class Reservations {
@@ -103,24 +130,47 @@ export class Reservations {
    * Takes the reservation if it is free, abandoned, or its object is stored by now; in any case
    * with `force`. Rejects for defects only.
    */
-  async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<ReservationAttempt> {
+  async take(
+    name: string,
+    subject: ReservationSubject,
+    force: boolean,
+    signal: AbortSignal,
+  ): Promise<ReservationAttempt> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
-    if (found.kind === 'missing') return this.#write('POST', this.#collection, name, subject, undefined, signal);
+    if (found.kind === 'missing')
+      return this.#write('POST', this.#collection, name, subject, undefined, signal);
     const stored = found.value as unknown as Stored;
     const { resourceVersion } = stored.metadata;
     const by = subjectIn(stored);
-    if (!force && by !== undefined && !this.#isLeftBehind(stored) && by.uid !== subject.uid && !(await this.isStored(by, signal)))
+    if (
+      !force &&
+      by !== undefined &&
+      !this.#isLeftBehind(stored) &&
+      by.uid !== subject.uid &&
+      !(await this.isStored(by, signal))
+    )
       return { kind: 'taken', by };
     // The whole Lease is replaced: in its few seconds nothing of others belongs on it, and
     // leftovers of a previous operator must not stay.
-    return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
+    return this.#write(
+      'PUT',
+      `${this.#collection}/${name}`,
+      name,
+      subject,
+      resourceVersion,
+      signal,
+    );
   }
 
   /** Releases it if it is still this one. If that fails, it expires. Rejects for defects only. */
   async release({ name, resourceVersion }: Reservation, signal?: AbortSignal): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion } };
-    await answered(this.#options.api, { method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal);
+    await answered(
+      this.#options.api,
+      { method: 'DELETE', path: `${this.#collection}/${name}`, body },
+      signal,
+    );
   }
 
   /**
@@ -129,7 +179,11 @@ export class Reservations {
   async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = this.#now() + keptMs;
-    for (let pause = 50; !signal.aborted && this.#now() < end && !(await this.isStored(reservation.subject, signal)); pause *= 2) {
+    for (
+      let pause = 50;
+      !signal.aborted && this.#now() < end && !(await this.isStored(reservation.subject, signal));
+      pause *= 2
+    ) {
       await clock.sleep(Math.min(pause, Math.max(0, end - this.#now())), signal);
     }
     if (!signal.aborted) await this.release(reservation, signal);
@@ -141,7 +195,11 @@ export class Reservations {
    */
   async sweep(signal: AbortSignal): Promise<void> {
     const { api } = this.#options;
-    const list = await answered(api, { method: 'GET', path: this.#collection, query: { labelSelector: label } }, signal);
+    const list = await answered(
+      api,
+      { method: 'GET', path: this.#collection, query: { labelSelector: label } },
+      signal,
+    );
     const items = list?.status === 200 && isObject(list.body) ? list.body['items'] : undefined;
     for (const raw of Array.isArray(items) ? items : []) {
       const stored = raw as Stored & { readonly metadata: { readonly name: string } };
@@ -157,10 +215,15 @@ export class Reservations {
   }
 
   /** Reports whether the object exists, at the expected generation. Rejects for defects only. */
-  async isStored({ path, uid, generation }: ReservationSubject, signal: AbortSignal): Promise<boolean> {
+  async isStored(
+    { path, uid, generation }: ReservationSubject,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const found = await getLive(this.#options.api, path, signal);
     if (found.kind !== 'found') return false;
-    const metadata = found.value['metadata'] as { readonly uid?: string; readonly generation?: number } | undefined;
+    const metadata = found.value['metadata'] as
+      | { readonly uid?: string; readonly generation?: number }
+      | undefined;
     return metadata?.uid === uid && (metadata.generation ?? 0) >= generation;
   }
 
@@ -177,17 +240,26 @@ export class Reservations {
       const response = await this.#options.api.call({ method, path, body }, signal);
       // Another request was faster; the next look shows which. A Lease that is gone in the meantime
       // is free.
-      if (response.status === 409 || (response.status === 404 && method === 'PUT')) return { kind: 'taken' };
-      if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: statusMessage(response) };
+      if (response.status === 409 || (response.status === 404 && method === 'PUT'))
+        return { kind: 'taken' };
+      if (response.status !== 200 && response.status !== 201)
+        return { kind: 'failed', why: statusMessage(response) };
       const { metadata } = response.body as Stored;
-      return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
+      return {
+        kind: 'held',
+        reservation: { name, resourceVersion: metadata.resourceVersion, subject },
+      };
     } catch (error) {
       if (isDefect(error)) throw error;
       return { kind: 'failed', why: errorText(error) };
     }
   }
 
-  #leaseFor(name: string, subject: ReservationSubject, resourceVersion: string | undefined): JsonObject {
+  #leaseFor(
+    name: string,
+    subject: ReservationSubject,
+    resourceVersion: string | undefined,
+  ): JsonObject {
     const { clock, namespace } = this.#options;
     const now = clock.now().toString({ fractionalSecondDigits: 6 });
     return {
@@ -200,7 +272,12 @@ export class Reservations {
         annotations: { [annotation]: JSON.stringify(subject) },
         resourceVersion,
       },
-      spec: { holderIdentity: subject.uid, leaseDurationSeconds: patienceMs / 1000, acquireTime: now, renewTime: now },
+      spec: {
+        holderIdentity: subject.uid,
+        leaseDurationSeconds: patienceMs / 1000,
+        acquireTime: now,
+        renewTime: now,
+      },
     };
   }
 

@@ -31,26 +31,31 @@ export type AdmissionVerdict =
   | { readonly kind: 'denied'; readonly message: string };
 
 export const allowed: AdmissionVerdict = { kind: 'allowed' };
-export const denied = (message: string): AdmissionVerdict => ({ kind: 'denied', message });
+export function denied(message: string): AdmissionVerdict {
+  return { kind: 'denied', message };
+}
 
 const versions = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'];
 
-const parse = (body: string): unknown => {
+function parse(body: string): unknown {
   try {
     return JSON.parse(body) as unknown;
   } catch {
     return undefined;
   }
-};
+}
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
 
 /** Reads a review; returns a string with the error if the body is invalid. */
-export const readReview = (body: string): Review | string => {
+export function readReview(body: string): Review | string {
   const review = parse(body);
   if (!isObject(review)) return 'the body is not a JSON object';
   const { apiVersion, kind, request } = review;
-  if (kind !== 'AdmissionReview') return `the body is of kind ${JSON.stringify(kind) ?? 'undefined'}, not AdmissionReview`;
+  if (kind !== 'AdmissionReview')
+    return `the body is of kind ${JSON.stringify(kind) ?? 'undefined'}, not AdmissionReview`;
   if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
     return `the AdmissionReview is of version ${JSON.stringify(apiVersion) ?? 'undefined'}; supported are ${versions.join(' and ')}`;
   }
@@ -58,8 +63,10 @@ export const readReview = (body: string): Review | string => {
   const { uid, operation, object, oldObject } = request;
   if (typeof uid !== 'string' || uid === '') return 'the request has no uid';
   if (typeof operation !== 'string') return 'the request has no operation';
-  if (operation === 'CREATE' && !isObject(object)) return 'the request is a CREATE without an object';
-  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject))) return 'the request is an UPDATE without object or oldObject';
+  if (operation === 'CREATE' && !isObject(object))
+    return 'the request is a CREATE without an object';
+  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject)))
+    return 'the request is an UPDATE without object or oldObject';
   return {
     apiVersion,
     uid,
@@ -73,14 +80,20 @@ export const readReview = (body: string): Review | string => {
     ...(isObject(object) && { object }),
     ...(isObject(oldObject) && { oldObject }),
   };
-};
+}
 
 /** Returns the response, with the code and reason that controller-runtime gives to a denial. */
-export const responseTo = ({ apiVersion, uid }: Review, verdict: AdmissionVerdict): JsonObject => ({
-  apiVersion,
-  kind: 'AdmissionReview',
-  response:
-    verdict.kind === 'allowed'
-      ? { uid, allowed: true, ...(verdict.warnings && { warnings: verdict.warnings }) }
-      : { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message: verdict.message } },
-});
+export function responseTo({ apiVersion, uid }: Review, verdict: AdmissionVerdict): JsonObject {
+  return {
+    apiVersion,
+    kind: 'AdmissionReview',
+    response:
+      verdict.kind === 'allowed'
+        ? { uid, allowed: true, ...(verdict.warnings && { warnings: verdict.warnings }) }
+        : {
+            uid,
+            allowed: false,
+            status: { code: 403, reason: 'Forbidden', message: verdict.message },
+          },
+  };
+}

@@ -14,84 +14,136 @@ import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts
  */
 
 /** Access for the rules. `namespace` is the operator's own. */
-export type AdmissionContext = { readonly api: Api; readonly openShift: boolean; readonly namespace: string };
+export type AdmissionContext = {
+  readonly api: Api;
+  readonly openShift: boolean;
+  readonly namespace: string;
+};
 
 /** Verdict from the request alone, or the checks that need reads. */
 export type AdmissionTask =
   | { readonly kind: 'answered'; readonly verdict: AdmissionVerdict }
   /** A new object, or one that begins to want its node: `rules` names the due checks. */
-  | { readonly kind: 'review'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
+  | {
+      readonly kind: 'review';
+      readonly rules: 'all' | 'quorum';
+      readonly object: JsonObject;
+      readonly nodeName: string;
+    };
 
 /**
  * Result of a check. `scope`: requests of one scope depend on each other, and must be stored one
  * after the other.
  */
-export type AdmissionCheck = { readonly verdict: AdmissionVerdict; readonly scope?: ReservationScope };
-export type ReservationScope = { readonly kind: 'controlPlane' } | { readonly kind: 'node'; readonly name: string };
+export type AdmissionCheck = {
+  readonly verdict: AdmissionVerdict;
+  readonly scope?: ReservationScope;
+};
+export type ReservationScope =
+  | { readonly kind: 'controlPlane' }
+  | { readonly kind: 'node'; readonly name: string };
 
-const answered = (verdict: AdmissionVerdict): AdmissionTask => ({ kind: 'answered', verdict });
+function answered(verdict: AdmissionVerdict): AdmissionTask {
+  return { kind: 'answered', verdict };
+}
 
 /** Returns the metadata of an object; empty if it has none. */
-export const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
+export function metadataOf(object: JsonObject): JsonObject {
+  return isObject(object['metadata']) ? object['metadata'] : {};
+}
 
-const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): AdmissionTask => {
+function taskOfUpdate(
+  kind: AdmissionKind,
+  object: JsonObject,
+  oldObject: JsonObject,
+): AdmissionTask {
   // Finalizers, labels, statuses: above all, the operator's own writes must not depend on the
   // webhook.
   if (sameJson(object['spec'], oldObject['spec'])) return answered(allowed);
   const nodeName = kind.nodeNameOf(object);
-  if (kind.node !== undefined && nodeName !== kind.nodeNameOf(oldObject)) return answered(denied(kind.node.moved));
-  const begins = kind.wants(object) && !kind.wants(oldObject) && metadataOf(object)['deletionTimestamp'] === undefined;
+  if (kind.node !== undefined && nodeName !== kind.nodeNameOf(oldObject))
+    return answered(denied(kind.node.moved));
+  const begins =
+    kind.wants(object) &&
+    !kind.wants(oldObject) &&
+    metadataOf(object)['deletionTimestamp'] === undefined;
   return begins ? { kind: 'review', rules: 'quorum', object, nodeName } : answered(allowed);
-};
+}
 
 /** Returns the task of a request, without any read. */
-export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresource, object, oldObject }: Review): AdmissionTask => {
+export function taskOf(
+  kind: AdmissionKind,
+  { operation, kind: asked, subresource, object, oldObject }: Review,
+): AdmissionTask {
   if (object === undefined || subresource !== '') return answered(allowed);
   if (asked !== kind.kind) return answered(denied(`expected a ${kind.kind} but got a ${asked}`));
-  if (operation === 'UPDATE' && oldObject !== undefined) return taskOfUpdate(kind, object, oldObject);
+  if (operation === 'UPDATE' && oldObject !== undefined)
+    return taskOfUpdate(kind, object, oldObject);
   if (operation !== 'CREATE') return answered(allowed);
   if (kind.node === undefined && !kind.wants(object)) return answered(allowed);
-  return { kind: 'review', rules: kind.node === undefined ? 'quorum' : 'all', object, nodeName: kind.nodeNameOf(object) };
-};
+  return {
+    kind: 'review',
+    rules: kind.node === undefined ? 'quorum' : 'all',
+    object,
+    nodeName: kind.nodeNameOf(object),
+  };
+}
 
 /**
  * Reports whether this can be the name of a node. Any other name is not read: it might lead to
  * another path.
  */
-const isNodeName = (name: string): boolean => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
+function isNodeName(name: string): boolean {
+  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
+}
 
-const nodeOf = async (api: Api, name: string, signal: AbortSignal): Promise<Found<Node>> => {
+async function nodeOf(api: Api, name: string, signal: AbortSignal): Promise<Found<Node>> {
   if (!isNodeName(name)) return { kind: 'missing' };
   const found = await getLive(api, `/api/v1/nodes/${encodeURIComponent(name)}`, signal);
   return found.kind === 'found' ? { kind: 'found', value: readNode(found.value) } : found;
-};
+}
 
-const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: AbortSignal): Promise<AdmissionVerdict> => {
+async function isTaken(
+  api: Api,
+  kind: AdmissionKind,
+  nodeName: string,
+  signal: AbortSignal,
+): Promise<AdmissionVerdict> {
   const list = await listFirst(api, kind.collections, signal);
   if (kind.node === undefined || list.kind === 'missing') return allowed;
   if (list.kind === 'unreadable') return denied(kind.node.unlistable(list.why));
-  return list.value.some(other => kind.nodeNameOf(other) === nodeName) ? denied(kind.node.taken(nodeName)) : allowed;
-};
+  return list.value.some(other => kind.nodeNameOf(other) === nodeName)
+    ? denied(kind.node.taken(nodeName))
+    : allowed;
+}
 
 /** Returns the verdict without a node: rule 1, or the part of rule 3 that it shares. */
-const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found<Node>, { readonly kind: 'found' }>): AdmissionVerdict => {
-  if (found.kind === 'unreadable') return denied((kind.node?.unreadable ?? kind.quorum.nodeUnreadable)(found.why));
+function withoutNode(
+  kind: AdmissionKind,
+  nodeName: string,
+  found: Exclude<Found<Node>, { readonly kind: 'found' }>,
+): AdmissionVerdict {
+  if (found.kind === 'unreadable')
+    return denied((kind.node?.unreadable ?? kind.quorum.nodeUnreadable)(found.why));
   // A Maintenance may be created before its node; its status reports that the node is missing.
   return kind.node === undefined ? allowed : denied(kind.node.missing(nodeName));
-};
+}
 
-const warned = (verdict: Extract<AdmissionVerdict, { readonly kind: 'allowed' }>, more: readonly string[]): AdmissionVerdict => {
+function warned(
+  verdict: Extract<AdmissionVerdict, { readonly kind: 'allowed' }>,
+  more: readonly string[],
+): AdmissionVerdict {
   const warnings = [...(verdict.warnings ?? []), ...more];
   return warnings.length === 0 ? verdict : { kind: 'allowed', warnings };
-};
+}
 
 /** Runs all checks, with reads straight from the API server. Rejects for defects only. */
-export const look = async (
+export async function look(
   { api, openShift, namespace }: AdmissionContext,
   kind: AdmissionKind,
   { rules, object, nodeName }: Extract<AdmissionTask, { readonly kind: 'review' }>,
   signal: AbortSignal,
-): Promise<AdmissionCheck> => {
+): Promise<AdmissionCheck> {
   const found = await nodeOf(api, nodeName, signal);
   if (found.kind !== 'found') return { verdict: withoutNode(kind, nodeName, found) };
   if (rules === 'all') {
@@ -99,10 +151,17 @@ export const look = async (
     if (taken.kind === 'denied') return { verdict: taken };
   }
   const node = found.value;
-  const takesRisk = mayLoseQuorum(metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined);
-  const quorum = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
-  const verdict = quorum.kind === 'denied' ? quorum : warned(quorum, await operatorWarnings({ api, object, signal }, namespace, nodeName));
+  const takesRisk = mayLoseQuorum(
+    metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined,
+  );
+  const quorum = takesRisk
+    ? allowed
+    : await quorumCheck({ api, openShift, kind, node, object, signal });
+  const verdict =
+    quorum.kind === 'denied'
+      ? quorum
+      : warned(quorum, await operatorWarnings({ api, object, signal }, namespace, nodeName));
   // Possibly a member of the quorum: requests for its members are checked one after the other.
   if (isControlPlane(node)) return { verdict, scope: { kind: 'controlPlane' } };
   return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };
-};
+}

@@ -20,12 +20,16 @@ const path = medik8s.paths[0];
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map(close => close())));
 
-const serving = async (decide: ServerOptions['decide'], shown: KeyPair | 'none' = pair, log = silentLog): Promise<WebhookServer> => {
+async function serving(
+  decide: ServerOptions['decide'],
+  shown: KeyPair | 'none' = pair,
+  log = silentLog,
+): Promise<WebhookServer> {
   const server = await serveWebhook({ port: 0, decide, log, defects: new PanicHandler({ log }) });
   closing.push(() => server.close());
   if (shown !== 'none') server.show(shown);
   return server;
-};
+}
 
 type Answer = {
   readonly status: number;
@@ -34,24 +38,49 @@ type Answer = {
   readonly certificate: PeerCertificate;
   readonly protocol: string | null;
 };
-type Asked = { readonly method?: string; readonly path?: string; readonly type?: string; readonly ca?: string; readonly agent?: Agent };
+type Asked = {
+  readonly method?: string;
+  readonly path?: string;
+  readonly type?: string;
+  readonly ca?: string;
+  readonly agent?: Agent;
+};
 
-const ask = (port: number, body: string, asked: Asked = {}): Promise<Answer> => {
+function ask(port: number, body: string, asked: Asked = {}): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const options = { host: '127.0.0.1', port, path: asked.path ?? path, method: asked.method ?? 'POST', ca: asked.ca ?? authority.cert };
-  const headers = { 'content-type': asked.type ?? 'application/json', 'content-length': Buffer.byteLength(body) };
-  const sent = request({ ...options, headers, agent: asked.agent ?? new Agent({ keepAlive: false }) }, answer => {
-    const socket = answer.socket as TLSSocket;
-    const seen = { certificate: socket.getPeerCertificate(), protocol: socket.getProtocol() };
-    let text = '';
-    answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    answer.once('end', () => resolve({ status: answer.statusCode ?? 0, type: answer.headers['content-type'] ?? '', text, ...seen }));
-    answer.once('error', reject);
-  });
+  const options = {
+    host: '127.0.0.1',
+    port,
+    path: asked.path ?? path,
+    method: asked.method ?? 'POST',
+    ca: asked.ca ?? authority.cert,
+  };
+  const headers = {
+    'content-type': asked.type ?? 'application/json',
+    'content-length': Buffer.byteLength(body),
+  };
+  const sent = request(
+    { ...options, headers, agent: asked.agent ?? new Agent({ keepAlive: false }) },
+    answer => {
+      const socket = answer.socket as TLSSocket;
+      const seen = { certificate: socket.getPeerCertificate(), protocol: socket.getProtocol() };
+      let text = '';
+      answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      answer.once('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          type: answer.headers['content-type'] ?? '',
+          text,
+          ...seen,
+        }),
+      );
+      answer.once('error', reject);
+    },
+  );
   sent.once('error', reject);
   sent.end(body);
   return promise;
-};
+}
 
 const { object: created } = creation(medik8s, object('one', 'n1'));
 const reviewBody = JSON.stringify({
@@ -68,12 +97,18 @@ describe('the webhook server', () => {
       return denied('because');
     };
     const { port } = await serving(decide);
-    const { status, type, text, protocol } = await ask(port, reviewBody, { path: `${path}?timeout=15s` });
+    const { status, type, text, protocol } = await ask(port, reviewBody, {
+      path: `${path}?timeout=15s`,
+    });
     assert.deepEqual([status, type, protocol], [200, 'application/json', 'TLSv1.3']);
     assert.deepEqual(JSON.parse(text), {
       apiVersion: 'admission.k8s.io/v1beta1',
       kind: 'AdmissionReview',
-      response: { uid: 'u1', allowed: false, status: { code: 403, reason: 'Forbidden', message: 'because' } },
+      response: {
+        uid: 'u1',
+        allowed: false,
+        status: { code: 403, reason: 'Forbidden', message: 'because' },
+      },
     });
     assert.deepEqual(
       seen.map(([kind, { uid }]) => [kind.name, uid]),
@@ -83,16 +118,30 @@ describe('the webhook server', () => {
 
   test('answers on the path of the older KubeVirt operator too', async () => {
     const { port } = await serving(async kind => denied(kind.name));
-    const { text } = await ask(port, reviewBody, { path: '/validate-nodemaintenance-kubevirt-io-v1beta1-nodemaintenances' });
+    const { text } = await ask(port, reviewBody, {
+      path: '/validate-nodemaintenance-kubevirt-io-v1beta1-nodemaintenances',
+    });
     assert.match(text, /"message":"nodemaintenances.nodemaintenance.kubevirt.io"/);
   });
 
   const refused: readonly (readonly [string, Asked, string, number, string])[] = [
     ['another path', { path: '/validate' }, reviewBody, 404, 'no webhook at this path\n'],
     ['another method', { method: 'GET' }, '', 405, 'only POST is allowed\n'],
-    ['another type', { type: 'text/plain' }, reviewBody, 415, 'the content type is text/plain; it must be application/json\n'],
+    [
+      'another type',
+      { type: 'text/plain' },
+      reviewBody,
+      415,
+      'the content type is text/plain; it must be application/json\n',
+    ],
     ['something else than a review', {}, 'nonsense', 400, 'the body is not a JSON object\n'],
-    ['too much', {}, ' '.repeat(3 * 1024 * 1024 + 1), 413, 'the body is larger than 3145728 bytes\n'],
+    [
+      'too much',
+      {},
+      ' '.repeat(3 * 1024 * 1024 + 1),
+      413,
+      'the body is larger than 3145728 bytes\n',
+    ],
   ];
   for (const [what, asked, body, status, text] of refused) {
     test(`refuses ${what} with ${status} and a message`, async () => {
@@ -123,8 +172,16 @@ describe('the webhook server', () => {
     agent.destroy();
     const renewed = await ask(server.port, reviewBody);
     assert.equal(kept.status, 200);
-    assert.equal(kept.certificate.serialNumber, first.certificate.serialNumber, 'open connections stay');
-    assert.notEqual(renewed.certificate.serialNumber, first.certificate.serialNumber, 'new ones see the new certificate');
+    assert.equal(
+      kept.certificate.serialNumber,
+      first.certificate.serialNumber,
+      'open connections stay',
+    );
+    assert.notEqual(
+      renewed.certificate.serialNumber,
+      first.certificate.serialNumber,
+      'new ones see the new certificate',
+    );
   });
 
   test('with an authority for clients, whoever shows no certificate of it is not served', async () => {
@@ -141,9 +198,14 @@ describe('the webhook server', () => {
     server.show(pair);
     await assert.rejects(ask(server.port, reviewBody), 'without a certificate');
     const stranger = new Agent({ keepAlive: false, cert: pair.cert, key: pair.key });
-    await assert.rejects(ask(server.port, reviewBody, { agent: stranger }), 'with one of somebody else');
+    await assert.rejects(
+      ask(server.port, reviewBody, { agent: stranger }),
+      'with one of somebody else',
+    );
     assert.equal(asked, 0);
-    const { status } = await ask(server.port, reviewBody, { agent: new Agent({ keepAlive: false, ...clientA }) });
+    const { status } = await ask(server.port, reviewBody, {
+      agent: new Agent({ keepAlive: false, ...clientA }),
+    });
     assert.deepEqual([status, asked], [200, 1]);
   });
 
@@ -179,14 +241,23 @@ describe('the webhook server', () => {
     server.drain();
     assert.equal((await ask(server.port, reviewBody, { agent })).status, 200);
     assert.equal(free(), 0);
-    assert.equal((await ask(server.port, reviewBody)).status, 200, 'a new connection is answered as well');
+    assert.equal(
+      (await ask(server.port, reviewBody)).status,
+      200,
+      'a new connection is answered as well',
+    );
     agent.destroy();
   });
 
   test('a port that is taken is an error', async () => {
     const { port } = await serving(async () => allowed);
     await assert.rejects(
-      serveWebhook({ port, decide: async () => allowed, log: silentLog, defects: new PanicHandler({ log: silentLog }) }),
+      serveWebhook({
+        port,
+        decide: async () => allowed,
+        log: silentLog,
+        defects: new PanicHandler({ log: silentLog }),
+      }),
       /EADDRINUSE/,
     );
   });

@@ -49,11 +49,13 @@ export type Webhook = {
 };
 
 /** Returns the names under which the API server reaches us. */
-const namesOf = ({ service, namespace, extraNames }: WebhookOptions): readonly string[] => [
-  `${service}.${namespace}.svc`,
-  `${service}.${namespace}.svc.cluster.local`,
-  ...extraNames,
-];
+function namesOf({ service, namespace, extraNames }: WebhookOptions): readonly string[] {
+  return [
+    `${service}.${namespace}.svc`,
+    `${service}.${namespace}.svc.cluster.local`,
+    ...extraNames,
+  ];
+}
 
 /** The logic behind the server, which listens before that logic is ready. */
 class WebhookRuntime {
@@ -71,7 +73,10 @@ class WebhookRuntime {
 
   /** Denies until `open` has completed its discovery. */
   decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
-    return this.#gate?.decide(kind, review) ?? Promise.resolve(denied('the validator is not initialized yet, please try again'));
+    return (
+      this.#gate?.decide(kind, review) ??
+      Promise.resolve(denied('the validator is not initialized yet, please try again'))
+    );
   }
 
   /** Runs until the signal is aborted. */
@@ -102,11 +107,17 @@ class WebhookRuntime {
 }
 
 /** Listens at once, and rejects if the port is not available; serves as soon as it is `ready`. */
-export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
+export async function startWebhook(options: WebhookOptions): Promise<Webhook> {
   const { port, log, defects, clientCa } = options;
   const over = new AbortController();
   const office = new WebhookRuntime(options, over.signal);
-  const server = await serveWebhook({ port, log, defects, clientCa, decide: (kind, review) => office.decide(kind, review) });
+  const server = await serveWebhook({
+    port,
+    log,
+    defects,
+    clientCa,
+    decide: (kind, review) => office.decide(kind, review),
+  });
   const work = office.open(server);
   return {
     port: server.port,
@@ -118,4 +129,4 @@ export const startWebhook = async (options: WebhookOptions): Promise<Webhook> =>
       await work;
     },
   };
-};
+}

@@ -5,12 +5,13 @@ import { makeBudget, makePod } from '@drydock/core/testing';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 
-const setUp = () => {
+function setUp() {
   const budgets = new Cache<Budget>(({ namespace }) => namespace);
   const budgetIndex = new BudgetIndex(budgets);
-  const tell = (type: 'added' | 'removed', object: Budget): void => budgetIndex.changed(budgets.apply({ type, object }), object);
+  const tell = (type: 'added' | 'removed', object: Budget): void =>
+    budgetIndex.changed(budgets.apply({ type, object }), object);
   return { budgetIndex, tell };
-};
+}
 
 const web = { matchLabels: { app: 'web' } };
 const pod = makePod('web-1', { labels: { app: 'web' } });
@@ -21,7 +22,9 @@ test('the budgets of some pods are those that select one of them, each once, as 
   tell('added', makeBudget('web', { selector: web, resourceVersion: '1', disruptionsAllowed: 1 }));
   tell('added', makeBudget('mail', { selector: { matchLabels: { app: 'mail' } } }));
   assert.deepEqual(
-    budgetIndex.over([pod, makePod('web-2', { labels: { app: 'web' } }), other]).map(({ name }) => name),
+    budgetIndex
+      .over([pod, makePod('web-2', { labels: { app: 'web' } }), other])
+      .map(({ name }) => name),
     ['web'],
   );
   tell('added', makeBudget('web', { selector: web, resourceVersion: '2', disruptionsAllowed: 0 }));
@@ -36,7 +39,10 @@ test('a budget that comes, goes, or selects others is seen by pods that have bee
   assert.deepEqual(budgetIndex.over([pod]), []);
   tell('added', makeBudget('web', { selector: web, resourceVersion: '1' }));
   assert.equal(budgetIndex.over([pod]).length, 1);
-  tell('added', makeBudget('web', { selector: { matchLabels: { app: 'db' } }, resourceVersion: '2' }));
+  tell(
+    'added',
+    makeBudget('web', { selector: { matchLabels: { app: 'db' } }, resourceVersion: '2' }),
+  );
   assert.deepEqual(budgetIndex.over([pod]), []);
   assert.equal(budgetIndex.over([other]).length, 1);
   tell('removed', makeBudget('web', { resourceVersion: '3' }));

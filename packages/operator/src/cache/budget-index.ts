@@ -21,7 +21,11 @@ export class BudgetIndex {
 
   /** Records that a budget was added, removed or changed; `before` is the previous version. */
   changed(before: Budget | undefined, after: Budget): void {
-    if (before === undefined || this.#budgets.get(after.key) === undefined || !sameJson(before.selector, after.selector))
+    if (
+      before === undefined ||
+      this.#budgets.get(after.key) === undefined ||
+      !sameJson(before.selector, after.selector)
+    )
       this.#edition += 1;
   }
 

@@ -2,23 +2,32 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cache } from './cache.ts';
 
-type Thing = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly group: string };
+type Thing = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly group: string;
+};
 
-const thing = (key: string, version: number, over: Partial<Thing> = {}): Thing => ({
-  key,
-  uid: `uid-${key}`,
-  resourceVersion: String(version),
-  group: 'g',
-  ...over,
-});
+function thing(key: string, version: number, over: Partial<Thing> = {}): Thing {
+  return {
+    key,
+    uid: `uid-${key}`,
+    resourceVersion: String(version),
+    group: 'g',
+    ...over,
+  };
+}
 
-const cacheOf = (...things: readonly Thing[]): Cache<Thing> => {
+function cacheOf(...things: readonly Thing[]): Cache<Thing> {
   const cache = new Cache<Thing>(({ group }) => group);
   for (const object of things) cache.apply({ type: 'added', object });
   return cache;
-};
+}
 
-const versionOf = (cache: Cache<Thing>, key: string): string | undefined => cache.get(key)?.resourceVersion;
+function versionOf(cache: Cache<Thing>, key: string): string | undefined {
+  return cache.get(key)?.resourceVersion;
+}
 
 test('what is newer counts, whether the watch tells it or an answer to a write', () => {
   const cache = cacheOf(thing('a', 9));
@@ -34,7 +43,11 @@ test('what is newer counts, whether the watch tells it or an answer to a write',
 
 test('versions that are no numbers: the last word counts', () => {
   const cache = cacheOf(thing('a', 0, { resourceVersion: 'zz' }));
-  cache.apply({ type: 'changed', object: thing('a', 0, { resourceVersion: 'aa' }), before: thing('a', 0) });
+  cache.apply({
+    type: 'changed',
+    object: thing('a', 0, { resourceVersion: 'aa' }),
+    before: thing('a', 0),
+  });
   assert.equal(versionOf(cache, 'a'), 'aa');
 });
 
@@ -73,7 +86,11 @@ test('what is late about a predecessor does not touch its successor, whether it 
   cache.forget('a', 'first');
   cache.observe(thing('a', 5, { uid: 'first' }));
   cache.observe(thing('a', 6, { uid: 'zeroth' }));
-  cache.apply({ type: 'changed', object: thing('a', 7, { uid: 'zeroth' }), before: thing('a', 6, { uid: 'zeroth' }) });
+  cache.apply({
+    type: 'changed',
+    object: thing('a', 7, { uid: 'zeroth' }),
+    before: thing('a', 6, { uid: 'zeroth' }),
+  });
   assert.equal(cache.get('a')?.uid, 'second');
   cache.forget('a', 'second');
   assert.equal(cache.get('a'), undefined);
@@ -103,7 +120,10 @@ test('the memory of what is gone is bounded, the youngest stay in it', () => {
 test('the index follows an object that moves to another group, and has no empty groups', () => {
   const cache = cacheOf(thing('a', 1), thing('b', 1));
   cache.apply({ type: 'changed', object: thing('a', 2, { group: 'h' }), before: thing('a', 1) });
-  assert.deepEqual([cache.in('g').map(({ key }) => key), cache.in('h').map(({ key }) => key)], [['b'], ['a']]);
+  assert.deepEqual(
+    [cache.in('g').map(({ key }) => key), cache.in('h').map(({ key }) => key)],
+    [['b'], ['a']],
+  );
   cache.apply({ type: 'removed', object: thing('b', 3) });
   assert.deepEqual([...cache.groups()], ['h']);
   assert.deepEqual(cache.in('g'), []);
@@ -111,7 +131,10 @@ test('the index follows an object that moves to another group, and has no empty 
 
 test('a change answers what stood there before', () => {
   const cache = cacheOf(thing('a', 1));
-  assert.equal(cache.apply({ type: 'changed', object: thing('a', 2), before: thing('a', 0) })?.resourceVersion, '1');
+  assert.equal(
+    cache.apply({ type: 'changed', object: thing('a', 2), before: thing('a', 0) })?.resourceVersion,
+    '1',
+  );
   assert.equal(cache.apply({ type: 'removed', object: thing('a', 3) })?.resourceVersion, '2');
   assert.equal(cache.apply({ type: 'added', object: thing('b', 3) }), undefined);
 });

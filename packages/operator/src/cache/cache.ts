@@ -87,13 +87,16 @@ export class Cache<T extends CachedObject> {
    * removal.
    */
   unseen(list: CompleteList): readonly T[] {
-    return this.#untold.size === 0 ? [] : this.absent(list).filter(({ uid }) => this.#untold.has(uid));
+    return this.#untold.size === 0
+      ? []
+      : this.absent(list).filter(({ uid }) => this.#untold.has(uid));
   }
 
   /** Returns the objects that are not in a newer list, whatever their source. */
   absent({ keys, version }: CompleteList): readonly T[] {
     return Array.from(this.#objects.values()).filter(
-      ({ key, resourceVersion }) => !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
+      ({ key, resourceVersion }) =>
+        !keys.has(key) && compareVersions(resourceVersion, version) <= 0,
     );
   }
 
@@ -123,7 +126,8 @@ export class Cache<T extends CachedObject> {
     if (before !== undefined && before.uid !== object.uid) this.#untold.delete(before.uid);
     this.#objects.set(object.key, object);
     const group = this.#groupOf?.(object);
-    if (group !== undefined) this.#groups.set(group, (this.#groups.get(group) ?? new Set()).add(object.key));
+    if (group !== undefined)
+      this.#groups.set(group, (this.#groups.get(group) ?? new Set()).add(object.key));
     this.stored(before, object);
   }
 

@@ -1,7 +1,12 @@
 import { type Attachment, type Budget, readAttachment, readBudget } from '@drydock/core/drain';
 import { isLeased, type Lease, readLease } from '@drydock/core/lease';
 import { isControlPlane } from '@drydock/core/quorum';
-import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '@drydock/core/request';
+import {
+  type KindAdapter,
+  leaseKey,
+  leaseNames,
+  type MaintenanceRequest,
+} from '@drydock/core/request';
 import { type MaintenanceWindow, windowsPath } from '@drydock/core/window';
 import type { Change, CompleteList } from '@drydock/kube-client';
 import type { Log } from '@drydock/utils';
@@ -67,15 +72,22 @@ export class ClusterCache {
       watcher: options.watcher,
       log: options.log,
       defects: options.defects,
-      mayLack: name => name === windowsName || isOptional(name) || this.#adapters.some(adapter => adapter.name === name),
+      mayLack: name =>
+        name === windowsName ||
+        isOptional(name) ||
+        this.#adapters.some(adapter => adapter.name === name),
       complete: () => this.#touchAll(),
     });
     const touched = (nodeName: string | undefined): void => {
-      if (nodeName !== undefined && !this.isReading && this.concerns(nodeName)) this.#events.touched(nodeName);
+      if (nodeName !== undefined && !this.isReading && this.concerns(nodeName))
+        this.#events.touched(nodeName);
     };
     // An Eviction names its pod, not its node.
     const pod = (uid: string): void => touched(this.pods.nodeOf(uid));
-    this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, { pod, node: touched });
+    this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, {
+      pod,
+      node: touched,
+    });
     this.vms = new Vms(options, this.#informers, touched);
     this.operatorReplicas = new OperatorReplicas(options.self, this.#informers, this, touched);
     if (options.self) this.subscribe(this.operatorReplicas.listener);
@@ -92,7 +104,10 @@ export class ClusterCache {
 
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#followForDrains(signal), ...(this.#scope === 'everything' ? [this.#followForMaintenances(signal)] : [])]);
+    await Promise.all([
+      this.#followForDrains(signal),
+      ...(this.#scope === 'everything' ? [this.#followForMaintenances(signal)] : []),
+    ]);
   }
 
   async #followForDrains(signal: AbortSignal): Promise<void> {
@@ -117,7 +132,9 @@ export class ClusterCache {
   }
 
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
-    const leaseNamespaces = new Set(leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace));
+    const leaseNamespaces = new Set(
+      leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace),
+    );
     await Promise.all([
       this.nodeWatch.follow(this.#informers, signal),
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
@@ -170,7 +187,11 @@ export class ClusterCache {
   lackFor(nodeName: string): string | undefined {
     const { forbidden: withheld } = this.#informers;
     if (withheld.length === 0 || this.#scope === 'drain') return undefined;
-    const [requests, node, isLeased] = [this.requests.in(nodeName), this.nodes.get(nodeName), this.#isLeased(nodeName)];
+    const [requests, node, isLeased] = [
+      this.requests.in(nodeName),
+      this.nodes.get(nodeName),
+      this.#isLeased(nodeName),
+    ];
     return lackOf({ withheld, adapters: this.#adapters, nodeName, requests, node, isLeased });
   }
 
@@ -189,7 +210,12 @@ export class ClusterCache {
    * of ours is left on it or about it.
    */
   concerns(nodeName: string): boolean {
-    if (this.requests.in(nodeName).length > 0 || isOwnedNode(this.nodes.get(nodeName)) || this.#isLeased(nodeName)) return true;
+    if (
+      this.requests.in(nodeName).length > 0 ||
+      isOwnedNode(this.nodes.get(nodeName)) ||
+      this.#isLeased(nodeName)
+    )
+      return true;
     return this.lifecycleEvictions.requestsOf(nodeName).size > 0;
   }
 
@@ -206,21 +232,38 @@ export class ClusterCache {
 
   #touchAll(): void {
     this.#tell(listener => listener.complete?.());
-    const names = new Set([...this.nodes.keys(), ...this.requests.groups(), ...this.lifecycleEvictions.requestedNodes()]);
+    const names = new Set([
+      ...this.nodes.keys(),
+      ...this.requests.groups(),
+      ...this.lifecycleEvictions.requestedNodes(),
+    ]);
     for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
   }
 
   async #followRequests(adapter: KindAdapter, signal: AbortSignal): Promise<void> {
     const { foreign } = this.#events;
-    const project = requestReader(adapter, { log: this.#log, namespaces: this.#namespaces, foreign });
+    const project = requestReader(adapter, {
+      log: this.#log,
+      namespaces: this.#namespaces,
+      foreign,
+    });
     const changed = (change: Change<MaintenanceRequest>): void => {
       const before = this.requests.apply(change);
       this.#tell(listener => listener.request?.(change.object));
-      if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
+      if (before !== undefined && before.nodeName !== change.object.nodeName)
+        this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    const unseen = (list: CompleteList) => this.requests.unseen(list).filter(request => request.adapter === adapter);
-    await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal, unseen);
+    const unseen = (list: CompleteList) =>
+      this.requests.unseen(list).filter(request => request.adapter === adapter);
+    await this.#informers.follow(
+      adapter.name,
+      { path: adapter.path },
+      project,
+      changed,
+      signal,
+      unseen,
+    );
   }
 
   async #followWindows(signal: AbortSignal): Promise<void> {
@@ -229,10 +272,17 @@ export class ClusterCache {
       this.windows.apply(change);
       this.#tell(listener => listener.window?.(change.object));
       // Its status is ours and contains nothing new for us.
-      if (change.type === 'changed' && change.before.generation === change.object.generation) return;
+      if (change.type === 'changed' && change.before.generation === change.object.generation)
+        return;
       if (!this.isReading) this.#touchAll();
     };
-    await this.#informers.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
+    await this.#informers.follow(
+      windowsName,
+      { path: windowsPath },
+      this.#readWindow,
+      changed,
+      signal,
+    );
   }
 
   #tell(tell: (listener: Listener) => void): void {
@@ -257,13 +307,25 @@ export class ClusterCache {
     const { name } = change.object;
     if (
       this.#listeners.size > 0 &&
-      (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object))
+      (change.type !== 'changed' ||
+        before === undefined ||
+        fingerprint(before) !== fingerprint(change.object))
     ) {
       this.#tell(listener => listener.node?.(change.object));
     }
-    if (quorumFingerprint(before) !== quorumFingerprint(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
-    if (!isOwnedNode(before) && !isOwnedNode(change.object) && this.requests.in(name).length === 0) return;
-    if (change.type !== 'removed' && before !== undefined && fingerprint(before) === fingerprint(change.object)) return;
+    if (
+      quorumFingerprint(before) !==
+      quorumFingerprint(change.type === 'removed' ? undefined : change.object)
+    )
+      this.#touchMembers(name);
+    if (!isOwnedNode(before) && !isOwnedNode(change.object) && this.requests.in(name).length === 0)
+      return;
+    if (
+      change.type !== 'removed' &&
+      before !== undefined &&
+      fingerprint(before) === fingerprint(change.object)
+    )
+      return;
     this.#events.touched(name);
   }
 
@@ -274,14 +336,16 @@ export class ClusterCache {
   observeNode(node: CachedNode): void {
     const before = this.nodes.get(node.name);
     this.nodes.observe(node);
-    if (quorumFingerprint(before) !== quorumFingerprint(this.nodes.get(node.name))) this.#touchMembers(node.name);
+    if (quorumFingerprint(before) !== quorumFingerprint(this.nodes.get(node.name)))
+      this.#touchMembers(node.name);
   }
 
   /** Notifies the other nodes of the quorum, which may have waited for a change of this node. */
   #touchMembers(except: string): void {
     for (const nodeName of this.requests.groups()) {
       const node = this.nodes.get(nodeName);
-      if (nodeName !== except && node !== undefined && isControlPlane(node)) this.#events.touched(nodeName);
+      if (nodeName !== except && node !== undefined && isControlPlane(node))
+        this.#events.touched(nodeName);
     }
   }
 
@@ -295,7 +359,8 @@ export class ClusterCache {
     this.leases.apply(change);
     const isConcerned = (nodeName: string): boolean =>
       leaseNames(this.#adapters, nodeName).some(name => leaseKey(name) === change.object.key);
-    for (const nodeName of this.requests.groups()) if (isConcerned(nodeName)) this.#events.touched(nodeName);
+    for (const nodeName of this.requests.groups())
+      if (isConcerned(nodeName)) this.#events.touched(nodeName);
   }
 
   #daemonSetChanged(change: Change<NamedObject>): void {

@@ -25,6 +25,8 @@ export class IdentityIndex<T extends Provided> extends SecondaryIndex<T> {
   called(name: string): readonly T[] {
     const group = identityGroup({ providerId: name }) ?? '';
     const all = new Set([instanceIn(name).toLowerCase(), group].flatMap(one => this.in(one)));
-    return [...all].filter(({ providerId }) => providerId !== undefined && isCalled(providerId, name));
+    return [...all].filter(
+      ({ providerId }) => providerId !== undefined && isCalled(providerId, name),
+    );
   }
 }

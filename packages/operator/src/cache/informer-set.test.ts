@@ -6,7 +6,7 @@ import { FakeLog, failure, response, ScriptedApi, settle } from '../testing/fake
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
 
-const bench = () => {
+function bench() {
   const handlers = new Map<string, Pick<WatchHandler<never>, 'synced' | 'failing'>>();
   const told: string[] = [];
   const informers = new InformerSet({
@@ -27,9 +27,11 @@ const bench = () => {
       stop.signal,
     );
   return { informers, api, clock, stop, handlers, told, follow };
-};
+}
 
-const serving = (...names: readonly string[]) => response(200, { resources: names.map(name => ({ name })) });
+function serving(...names: readonly string[]) {
+  return response(200, { resources: names.map(name => ({ name })) });
+}
 
 test('a kind is followed once it is served, and known to have no objects until then', async () => {
   for (const reply of [failure(404, 'no such group'), response(200), serving('others')]) {
@@ -37,7 +39,10 @@ test('a kind is followed once it is served, and known to have no objects until t
     api.reply = () => reply;
     follow('vms');
     await settle();
-    assert.deepEqual([[...informers.missing], informers.unsynced, informers.isKnown('vms'), told], [['vms'], [], false, ['complete']]);
+    assert.deepEqual(
+      [[...informers.missing], informers.unsynced, informers.isKnown('vms'), told],
+      [['vms'], [], false, ['complete']],
+    );
     assert.equal(handlers.size, 0, 'nothing is asked of it');
     api.reply = () => serving('others', 'vms');
     await clock.advance(10_000);
@@ -68,7 +73,10 @@ test('kinds of one version are asked for together', async () => {
   api.reply = () => serving('vms');
   for (const name of ['vms', 'moves', 'hosts']) follow(name);
   await settle();
-  assert.deepEqual([api.calls.length, [...handlers.keys()], [...informers.missing]], [1, ['/apis/x/v1/vms'], ['moves', 'hosts']]);
+  assert.deepEqual(
+    [api.calls.length, [...handlers.keys()], [...informers.missing]],
+    [1, ['/apis/x/v1/vms'], ['moves', 'hosts']],
+  );
   api.reply = async () => {
     await clock.sleep(1);
     return serving('vms', 'moves');
@@ -139,8 +147,16 @@ test('what only answers to our own writes have told of is removed when a complet
   });
   const cache = new Cache<Thing>();
   const told: string[] = [];
-  const changed = ({ type, object }: Change<Thing>): void => void told.push(`${type} ${object.key}`);
-  await informers.followInto(cache, 'things', { path: '/x' }, () => undefined, changed, new AbortController().signal);
+  const changed = ({ type, object }: Change<Thing>): void =>
+    void told.push(`${type} ${object.key}`);
+  await informers.followInto(
+    cache,
+    'things',
+    { path: '/x' },
+    () => undefined,
+    changed,
+    new AbortController().signal,
+  );
   cache.observe({ key: 'a', uid: 'uid-a', resourceVersion: '7' });
   handlers[0]?.listed?.({ keys: new Set(), version: '6' });
   assert.deepEqual([told, cache.size], [[], 1]);
@@ -157,7 +173,11 @@ test('what may not be read is withheld at once when it was never known, at the s
     mayLack: () => true,
     complete: () => {},
   });
-  const found = (): readonly unknown[] => [[...informers.forbidden], [...informers.missing], informers.unsynced];
+  const found = (): readonly unknown[] => [
+    [...informers.forbidden],
+    [...informers.missing],
+    informers.unsynced,
+  ];
   const { signal } = new AbortController();
   void informers.follow(
     'kinds',
@@ -167,12 +187,17 @@ test('what may not be read is withheld at once when it was never known, at the s
     signal,
   );
   const [handler] = handlers;
-  const refused = (status: number): void => handler?.failing?.({ message: 'no', status, retryInMs: 1 });
+  const refused = (status: number): void =>
+    handler?.failing?.({ message: 'no', status, retryInMs: 1 });
   refused(403);
   assert.deepEqual(found(), [['kinds'], [], []]);
   handler?.synced();
   refused(403);
-  assert.deepEqual(found(), [[], [], []], 'a server that has just begun refuses what it allows a second later');
+  assert.deepEqual(
+    found(),
+    [[], [], []],
+    'a server that has just begun refuses what it allows a second later',
+  );
   refused(403);
   assert.deepEqual(found(), [['kinds'], [], []]);
   refused(404);

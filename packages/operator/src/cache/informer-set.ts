@@ -1,4 +1,12 @@
-import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '@drydock/kube-client';
+import type {
+  Api,
+  CachedObject,
+  Change,
+  Collection,
+  CompleteList,
+  Watcher,
+  WatchHandler,
+} from '@drydock/kube-client';
 import type { Clock, Log } from '@drydock/utils';
 import { isDefect, type PanicHandler } from '@drydock/utils';
 import type { Cache } from './cache.ts';
@@ -19,16 +27,23 @@ type Resources = { readonly resources?: readonly { readonly name: string }[] };
  * Returns the resources that are served under the path of a version, which every user may read.
  * Undefined if discovery fails.
  */
-const servedUnder = async (api: Api, path: string, defects: PanicHandler, signal: AbortSignal): Promise<readonly string[] | undefined> => {
+async function servedUnder(
+  api: Api,
+  path: string,
+  defects: PanicHandler,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
   try {
     const { status, body } = await api.call({ method: 'GET', path }, signal);
     if (status === 404) return [];
-    return status === 200 ? ((body as Resources).resources ?? []).map(({ name }) => name) : undefined;
+    return status === 200
+      ? ((body as Resources).resources ?? []).map(({ name }) => name)
+      : undefined;
   } catch (error) {
     if (isDefect(error)) defects.tell('Watch', path, error);
     return undefined;
   }
-};
+}
 
 /** A set of informers that knows which collections have been read completely. */
 export class InformerSet {
@@ -148,16 +163,24 @@ export class InformerSet {
     while (!signal.aborted) {
       const served = await this.#isServed(api, collection, signal);
       if (served === true) return this.follow(name, collection, project, changed, signal);
-      if (served === false) this.#failing(name, { message: 'it is not served', status: 404, retryInMs: askAgainMs });
+      if (served === false)
+        this.#failing(name, { message: 'it is not served', status: 404, retryInMs: askAgainMs });
       await clock.sleep(askAgainMs, signal);
     }
   }
 
-  async #isServed(api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> {
+  async #isServed(
+    api: Api,
+    { path }: Collection,
+    signal: AbortSignal,
+  ): Promise<boolean | undefined> {
     const cut = path.lastIndexOf('/');
     const version = path.slice(0, cut);
     const asked =
-      this.#discoveries.get(version) ?? servedUnder(api, version, this.#defects, signal).finally(() => this.#discoveries.delete(version));
+      this.#discoveries.get(version) ??
+      servedUnder(api, version, this.#defects, signal).finally(() =>
+        this.#discoveries.delete(version),
+      );
     this.#discoveries.set(version, asked);
     return (await asked)?.includes(path.slice(cut + 1));
   }
@@ -194,15 +217,27 @@ export class InformerSet {
     const isPassing = reason === 'withheld' && this.isKnown(name) && !this.#refused.has(name);
     if (isPassing) this.#refused.add(name);
     if (reason === undefined || isPassing) {
-      this.#log.warn('failed to list or watch a collection; retrying', { collection: name, error: message, retryInMs });
+      this.#log.warn('failed to list or watch a collection; retrying', {
+        collection: name,
+        error: message,
+        retryInMs,
+      });
       return;
     }
-    const [known, other] = reason === 'missing' ? [this.missing, this.#withheld] : [this.#withheld, this.missing];
+    const [known, other] =
+      reason === 'missing' ? [this.missing, this.#withheld] : [this.#withheld, this.missing];
     if (known.has(name)) return;
     other.delete(name);
     known.add(name);
-    if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', { kind: name });
-    else this.#log.warn('not allowed to read a collection; continuing without it', { collection: name, error: message });
+    if (reason === 'missing')
+      this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', {
+        kind: name,
+      });
+    else
+      this.#log.warn('not allowed to read a collection; continuing without it', {
+        collection: name,
+        error: message,
+      });
     this.#unsynced.delete(name);
     this.#knownChanged();
   }

@@ -4,7 +4,9 @@
  */
 const maxStrings = 4096;
 
-const isPlain = (value: object): value is Record<string, unknown> => Object.getPrototypeOf(value) === Object.prototype;
+function isPlain(value: object): value is Record<string, unknown> {
+  return Object.getPrototypeOf(value) === Object.prototype;
+}
 
 /** A pool of recently seen strings, each once. */
 class StringPool {
@@ -13,7 +15,8 @@ class StringPool {
   /** Returns the same value; its contents are changed in place, to equal strings. */
   intern<T>(value: T): T {
     if (typeof value === 'string') return this.#pooled(value) as T & string;
-    if (Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) this.#internWithin(value);
+    if (Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value)))
+      this.#internWithin(value);
     return value;
   }
 
@@ -44,7 +47,7 @@ class StringPool {
  * thousands of nodes are equal. JSON is changed in place, unless it is frozen; instants and similar
  * values stay as they are.
  */
-export const interned = <T>(project: (raw: unknown) => T): ((raw: unknown) => T) => {
+export function interned<T>(project: (raw: unknown) => T): (raw: unknown) => T {
   const pool = new StringPool();
   return raw => pool.intern(project(raw));
-};
+}

@@ -6,10 +6,14 @@ import { PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
 import { InformerSet } from './informer-set.ts';
 import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 
-type StartedWatch = { readonly collection: Collection; readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> };
+type StartedWatch = {
+  readonly collection: Collection;
+  readonly project: (raw: unknown) => unknown;
+  readonly handler: WatchHandler<never>;
+};
 
 /** Both collections, filled by hand. */
-const followed = async (resources: readonly string[]) => {
+async function followed(resources: readonly string[]) {
   const watched = new Map<string, StartedWatch>();
   const watcher: Watcher = {
     watch: async (collection, project, handler) => {
@@ -25,7 +29,13 @@ const followed = async (resources: readonly string[]) => {
     complete: () => {},
     mayLack,
   });
-  const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources: resources.map(name => ({ name })) } }) };
+  const api: Api = {
+    call: async () => ({
+      status: 200,
+      headers: {},
+      body: { resources: resources.map(name => ({ name })) },
+    }),
+  };
   const touched: string[] = [];
   const over = new AbortController();
   const clock = new VirtualClock();
@@ -34,44 +44,69 @@ const followed = async (resources: readonly string[]) => {
   void evictions.followEvictions(over.signal);
   void evictions.followRequests(over.signal);
   await new Promise(resolve => setImmediate(resolve));
-  const tell = (kind: 'evictions' | 'evictionrequests', type: 'added' | 'removed', raw: object): void => {
+  const tell = (
+    kind: 'evictions' | 'evictionrequests',
+    type: 'added' | 'removed',
+    raw: object,
+  ): void => {
     const one = watched.get(kind);
     const object = one?.project(raw);
     if (object !== undefined) one?.handler.changed({ type, object: object as never });
   };
-  return { evictions, watched, informers, touched, tell, now: clock.now(), stop: () => over.abort() };
-};
+  return {
+    evictions,
+    watched,
+    informers,
+    touched,
+    tell,
+    now: clock.now(),
+    stop: () => over.abort(),
+  };
+}
 
 const both = ['evictions', 'evictionrequests'];
 const pods = ['a', 'b'].map(uid => ({ namespace: 'shop', uid }));
 
-const raw = (name: string, uid: string, state: string, responder = 'mover.example/m') => ({
-  metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1' },
-  spec: { target: { pod: { name: 'a', uid } } },
-  status: { targetResponders: [{ name: responder, state }] },
-});
+function raw(name: string, uid: string, state: string, responder = 'mover.example/m') {
+  return {
+    metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1' },
+    spec: { target: { pod: { name: 'a', uid } } },
+    status: { targetResponders: [{ name: responder, state }] },
+  };
+}
 
-const rawRequest = (uid: string, requester = 'drydock.dev/drain') => ({
-  metadata: {
-    namespace: 'shop',
-    name: `drydock-${uid}`,
-    uid: `r-${uid}`,
-    resourceVersion: '1',
-    ownerReferences: [{ kind: 'Node', name: 'n1' }],
-  },
-  spec: { requester, target: { pod: { name: 'a', uid } } },
-});
+function rawRequest(uid: string, requester = 'drydock.dev/drain') {
+  return {
+    metadata: {
+      namespace: 'shop',
+      name: `drydock-${uid}`,
+      uid: `r-${uid}`,
+      resourceVersion: '1',
+      ownerReferences: [{ kind: 'Node', name: 'n1' }],
+    },
+    spec: { requester, target: { pod: { name: 'a', uid } } },
+  };
+}
 
 test('the responders whose turn it is are known by their pods, and whoever waits for one is touched', async () => {
   const { evictions, watched, touched, tell } = await followed(both);
-  assert.deepEqual(watched.get('evictions')?.collection, { path: '/apis/lifecycle.k8s.io/v1alpha1/evictions' });
+  assert.deepEqual(watched.get('evictions')?.collection, {
+    path: '/apis/lifecycle.k8s.io/v1alpha1/evictions',
+  });
   assert.equal(evictions.of(pods).size, 0);
   tell('evictions', 'added', raw('a-1', 'a', 'Active'));
   tell('evictions', 'added', raw('b-1', 'b', 'Inactive'));
   tell('evictions', 'added', raw('c-1', 'c', 'Active'));
-  assert.deepEqual([...evictions.of(pods)], [['a', { name: 'mover.example/m', createdAt: Temporal.Instant.fromEpochMilliseconds(0) }]]);
+  assert.deepEqual(
+    [...evictions.of(pods)],
+    [['a', { name: 'mover.example/m', createdAt: Temporal.Instant.fromEpochMilliseconds(0) }]],
+  );
   const elsewhere = [{ namespace: 'payments', uid: 'a' }];
-  assert.equal(evictions.of(elsewhere).size, 0, 'an Eviction of one namespace says nothing of a pod of another');
+  assert.equal(
+    evictions.of(elsewhere).size,
+    0,
+    'an Eviction of one namespace says nothing of a pod of another',
+  );
   assert.deepEqual(touched, ['a', 'b', 'c']);
   tell('evictions', 'removed', raw('a-1', 'a', 'Active'));
   assert.equal(evictions.of(pods).size, 0);

@@ -25,21 +25,30 @@ export const lifecycleCollections: ReadonlySet<string> = new Set([evictionsName,
  * Callbacks for the pod that an Eviction is for, and for the node that a request of ours belongs
  * to.
  */
-type Touched = { readonly pod: (podUid: string) => void; readonly node: (nodeName: string) => void };
+type Touched = {
+  readonly pod: (podUid: string) => void;
+  readonly node: (nodeName: string) => void;
+};
 
 /**
  * A cache of all Evictions, regardless of their requesters, and of our own EvictionRequests, kept
  * up to date by watches where they are served.
  */
 export class LifecycleEvictions {
-  readonly #evictions = new Cache<LifecycleEviction>(({ namespace, podUid }) => `${namespace}/${podUid}`);
+  readonly #evictions = new Cache<LifecycleEviction>(
+    ({ namespace, podUid }) => `${namespace}/${podUid}`,
+  );
   readonly #requests = new Cache<EvictionRequest>(({ nodeName }) => nodeName);
   readonly #informers: InformerSet;
   readonly #touched: Touched;
   readonly #reach: { readonly api: Api; readonly clock: Clock };
   #unansweredUntil: Temporal.Instant | undefined;
 
-  constructor(reach: { readonly api: Api; readonly clock: Clock }, informers: InformerSet, touched: Touched) {
+  constructor(
+    reach: { readonly api: Api; readonly clock: Clock },
+    informers: InformerSet,
+    touched: Touched,
+  ) {
     this.#reach = reach;
     this.#informers = informers;
     this.#touched = touched;
@@ -52,7 +61,14 @@ export class LifecycleEvictions {
       this.#touched.pod(change.object.podUid);
     };
     const collection = { path: lifecycleEvictionsPath };
-    await this.#informers.followOnceServed(this.#reach, evictionsName, collection, readLifecycleEviction, changed, signal);
+    await this.#informers.followOnceServed(
+      this.#reach,
+      evictionsName,
+      collection,
+      readLifecycleEviction,
+      changed,
+      signal,
+    );
   }
 
   /** Watches our EvictionRequests until the signal is aborted. */
@@ -62,7 +78,14 @@ export class LifecycleEvictions {
       this.#touched.node(change.object.nodeName);
     };
     const collection = { path: evictionRequestsPath, labelSelector: evictionRequestsSelector };
-    await this.#informers.followOnceServed(this.#reach, requestsName, collection, readEvictionRequest, changed, signal);
+    await this.#informers.followOnceServed(
+      this.#reach,
+      requestsName,
+      collection,
+      readEvictionRequest,
+      changed,
+      signal,
+    );
   }
 
   /**
@@ -70,12 +93,15 @@ export class LifecycleEvictions {
    * own namespace only. If a pod has several Evictions, one whose responder has something to do
    * counts.
    */
-  of(pods: readonly { readonly namespace: string; readonly uid: string }[]): ReadonlyMap<string, ActiveResponder> {
+  of(
+    pods: readonly { readonly namespace: string; readonly uid: string }[],
+  ): ReadonlyMap<string, ActiveResponder> {
     const active = new Map<string, ActiveResponder>();
     if (this.#evictions.size === 0) return active;
     for (const { namespace, uid } of pods)
       for (const { responder } of this.#evictions.in(`${namespace}/${uid}`))
-        if (responder !== undefined && (!responder.isDefault || !active.has(uid))) active.set(uid, responder);
+        if (responder !== undefined && (!responder.isDefault || !active.has(uid)))
+          active.set(uid, responder);
     return active;
   }
 
@@ -104,7 +130,8 @@ export class LifecycleEvictions {
    * response lately.
    */
   areAnswered(now: Temporal.Instant): boolean {
-    if (!this.#informers.isKnown(evictionsName) || !this.#informers.isKnown(requestsName)) return false;
+    if (!this.#informers.isKnown(evictionsName) || !this.#informers.isKnown(requestsName))
+      return false;
     return this.#unansweredUntil === undefined || !isBefore(now, this.#unansweredUntil);
   }
 

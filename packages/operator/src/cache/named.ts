@@ -4,9 +4,18 @@ import type { CachedObject } from '@drydock/kube-client';
 export type NamedObject = CachedObject;
 
 /** Reads the metadata of an object. */
-export const readNamed = (raw: unknown): NamedObject => {
+export function readNamed(raw: unknown): NamedObject {
   const { metadata } = raw as {
-    readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+    readonly metadata: {
+      readonly namespace?: string;
+      readonly name: string;
+      readonly uid: string;
+      readonly resourceVersion: string;
+    };
   };
-  return { key: `${metadata.namespace ?? ''}/${metadata.name}`, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
-};
+  return {
+    key: `${metadata.namespace ?? ''}/${metadata.name}`,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+  };
+}

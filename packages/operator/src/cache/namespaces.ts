@@ -12,11 +12,11 @@ export type Namespaces = {
 };
 
 /** Returns the operator's own namespace and those that an administrator has opened. */
-export const namespacesOf = (own: string, others: readonly string[]): Namespaces => {
+export function namespacesOf(own: string, others: readonly string[]): Namespaces {
   const all = new Set([own, ...others]);
   const remedy =
     all.size === 1
       ? `Not worked on: such objects count in namespace ${own} only. Create it there, or open this namespace with --machine-maintenance-watch-namespaces`
       : `Not worked on: such objects count in namespaces ${[...all].sort().join(', ')} only. Create it in one of them, or open this one as well with --machine-maintenance-watch-namespaces`;
   return { counts: namespace => all.has(everyNamespace) || all.has(namespace), remedy };
-};
+}

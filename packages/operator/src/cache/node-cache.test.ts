@@ -10,7 +10,8 @@ test('the version of the labels changes when a node comes, goes or gets other la
     tell();
     return nodes.labelsVersion !== before;
   };
-  const node = (resourceVersion: string, labels: Readonly<Record<string, string>>) => makeNode({ resourceVersion, labels });
+  const node = (resourceVersion: string, labels: Readonly<Record<string, string>>) =>
+    makeNode({ resourceVersion, labels });
   const [blue, green] = [{ pool: 'blue' }, { pool: 'green' }];
   assert.equal(
     changes(() => nodes.apply({ type: 'added', object: node('1', {}) })),
@@ -21,7 +22,9 @@ test('the version of the labels changes when a node comes, goes or gets other la
     true,
   );
   assert.equal(
-    changes(() => nodes.apply({ type: 'changed', object: node('3', { ...blue }), before: node('2', blue) })),
+    changes(() =>
+      nodes.apply({ type: 'changed', object: node('3', { ...blue }), before: node('2', blue) }),
+    ),
     false,
     'a heartbeat',
   );
@@ -31,7 +34,9 @@ test('the version of the labels changes when a node comes, goes or gets other la
     'an answer',
   );
   assert.equal(
-    changes(() => nodes.apply({ type: 'changed', object: node('3', blue), before: node('2', blue) })),
+    changes(() =>
+      nodes.apply({ type: 'changed', object: node('3', blue), before: node('2', blue) }),
+    ),
     false,
     'late',
   );
@@ -57,7 +62,8 @@ test('the nodes of the control plane, as they are now, whoever tells', () => {
     ['c', { 'node-role.kubernetes.io/etcd': '' }],
   ] as const)
     nodes.apply({ type: 'added', object: node(name, '1', labels) });
-  const members = () => nodes.controlPlane.map(({ name, resourceVersion }) => `${name}@${resourceVersion}`).sort();
+  const members = () =>
+    nodes.controlPlane.map(({ name, resourceVersion }) => `${name}@${resourceVersion}`).sort();
   assert.deepEqual(members(), ['a@1', 'c@1']);
   nodes.observe(node('b', '2', member));
   nodes.apply({ type: 'changed', object: node('a', '3', {}), before: node('a', '1', member) });

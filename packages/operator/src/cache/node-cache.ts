@@ -1,5 +1,10 @@
 import { sameJson } from '@drydock/apimachinery';
-import { type Identified, likelyNames, type MachineIdentity, nodeOfMachine } from '@drydock/core/machine';
+import {
+  type Identified,
+  likelyNames,
+  type MachineIdentity,
+  nodeOfMachine,
+} from '@drydock/core/machine';
 import { readNode } from '@drydock/core/node';
 import { isControlPlane } from '@drydock/core/quorum';
 import { Cache } from './cache.ts';
@@ -10,7 +15,9 @@ import { type CachedNode, readWholeNode } from './whole-node.ts';
 /** A cache of the nodes by name. Heartbeats change them all the time, their labels hardly ever. */
 export class NodeCache extends Cache<CachedNode> {
   /** Reads the needed fields of a Node. */
-  readonly read = interned((raw): CachedNode => (this.#isWhole ? readWholeNode(raw) : readNode(raw)));
+  readonly read = interned(
+    (raw): CachedNode => (this.#isWhole ? readWholeNode(raw) : readNode(raw)),
+  );
   readonly #controlPlane = new Set<string>();
   readonly #byIdentity = new IdentityIndex<CachedNode>();
   #labelsVersion = 0;

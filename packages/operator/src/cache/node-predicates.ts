@@ -7,8 +7,8 @@ import { isControlPlane } from '@drydock/core/quorum';
  */
 
 /** Returns the parts of a node that matter: heartbeats change nodes all the time. */
-export const fingerprint = (node: Node): string =>
-  JSON.stringify([
+export function fingerprint(node: Node): string {
+  return JSON.stringify([
     node.unschedulable,
     node.taints,
     node.labels,
@@ -20,14 +20,19 @@ export const fingerprint = (node: Node): string =>
     node.providerId,
     node.annotations,
   ]);
+}
 
 /**
  * Reports whether the node carries state of ours: a hold, or a condition that a hold has left
  * behind.
  */
-export const isOwnedNode = (node: Node | undefined): boolean =>
-  node !== undefined && (node.holdRecord !== undefined || hasLifecycleConditions(node));
+export function isOwnedNode(node: Node | undefined): boolean {
+  return node !== undefined && (node.holdRecord !== undefined || hasLifecycleConditions(node));
+}
 
 /** Returns the parts of a node that matter to the quorum. */
-export const quorumFingerprint = (node: Node | undefined): string =>
-  node === undefined || !isControlPlane(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;
+export function quorumFingerprint(node: Node | undefined): string {
+  return node === undefined || !isControlPlane(node)
+    ? ''
+    : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;
+}

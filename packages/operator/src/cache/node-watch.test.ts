@@ -8,18 +8,27 @@ import { NodeCache } from './node-cache.ts';
 import { NodeWatch } from './node-watch.ts';
 import type { CachedNode } from './whole-node.ts';
 
-const rawNode = (name: string, resourceVersion: string) => ({
-  metadata: { name, uid: `uid-${name}`, resourceVersion },
-  status: { nodeInfo: { kernelVersion: '6.1.0' } },
-});
+function rawNode(name: string, resourceVersion: string) {
+  return {
+    metadata: { name, uid: `uid-${name}`, resourceVersion },
+    status: { nodeInfo: { kernelVersion: '6.1.0' } },
+  };
+}
 
-/** One watch of nodes, as the test drives it: a list is told with all that a store beneath would tell. */
+/**
+ * One watch of nodes, as the test drives it: a list is told with all that a store beneath would
+ * tell.
+ */
 class Scripted {
   readonly #project: (raw: unknown) => CachedNode | undefined;
   readonly handler: WatchHandler<CachedNode>;
   readonly signal: AbortSignal;
 
-  constructor(project: (raw: unknown) => CachedNode | undefined, handler: WatchHandler<CachedNode>, signal: AbortSignal) {
+  constructor(
+    project: (raw: unknown) => CachedNode | undefined,
+    handler: WatchHandler<CachedNode>,
+    signal: AbortSignal,
+  ) {
     this.#project = project;
     this.handler = handler;
     this.signal = signal;
@@ -38,7 +47,7 @@ class Scripted {
   }
 }
 
-const bench = () => {
+function bench() {
   const watches: Scripted[] = [];
   const watcher: Watcher = {
     watch: (_collection, project, handler, signal) => {
@@ -67,15 +76,19 @@ const bench = () => {
     watch.followWhole(
       second,
       'whole nodes',
-      ({ type, object }) => void told.push(`${type} ${object.name} ${nodes.get(object.key) !== undefined}`),
+      ({ type, object }) =>
+        void told.push(`${type} ${object.name} ${nodes.get(object.key) !== undefined}`),
       stop.signal,
     );
   const known = (): readonly string[] =>
     [...nodes.values()]
-      .map(({ name, resourceVersion, object }) => `${name}@${resourceVersion}${object === undefined ? '' : ' whole'}`)
+      .map(
+        ({ name, resourceVersion, object }) =>
+          `${name}@${resourceVersion}${object === undefined ? '' : ' whole'}`,
+      )
       .sort();
   return { watches, first, second, nodes, told, following, followWhole, known, stop };
-};
+}
 
 describe('the watch of the nodes', () => {
   test('keeps what maintenances need, until somebody needs the nodes whole; then one watch goes on, which does', async () => {
@@ -84,9 +97,15 @@ describe('the watch of the nodes', () => {
     assert.deepEqual(known(), ['n1@10', 'n2@10']);
     const whole = followWhole();
     await settle();
-    assert.deepEqual([watches.length, second.unsynced, watches[0]?.signal.aborted], [2, ['whole nodes'], false]);
+    assert.deepEqual(
+      [watches.length, second.unsynced, watches[0]?.signal.aborted],
+      [2, ['whole nodes'], false],
+    );
     watches[1]?.list('12', 'n1', 'n2', 'n3');
-    assert.deepEqual([known(), second.unsynced], [['n1@12 whole', 'n2@12 whole', 'n3@12 whole'], []]);
+    assert.deepEqual(
+      [known(), second.unsynced],
+      [['n1@12 whole', 'n2@12 whole', 'n3@12 whole'], []],
+    );
     await following;
     watches[1]?.tell('changed', 'n1', '13');
     assert.deepEqual([known()[0], told.at(-1)], ['n1@13 whole', 'changed n1 true']);
@@ -98,7 +117,10 @@ describe('the watch of the nodes', () => {
     const { watches, first, second, followWhole, known, stop } = bench();
     const whole = followWhole();
     await settle();
-    assert.deepEqual([watches.length, first.unsynced, second.unsynced], [1, ['nodes'], ['whole nodes']]);
+    assert.deepEqual(
+      [watches.length, first.unsynced, second.unsynced],
+      [1, ['nodes'], ['whole nodes']],
+    );
     watches[0]?.list('10', 'n1');
     await settle();
     assert.deepEqual([watches.length, first.unsynced, known()], [2, [], ['n1@10 whole']]);
@@ -128,7 +150,10 @@ describe('the watch of the nodes', () => {
     await settle();
     watches[1]?.handler.failing?.({ message: 'no answer', retryInMs: 1000 });
     watches[0]?.tell('changed', 'n1', '11');
-    assert.deepEqual([known(), second.unsynced, watches[0]?.signal.aborted], [['n1@11 whole'], ['whole nodes'], false]);
+    assert.deepEqual(
+      [known(), second.unsynced, watches[0]?.signal.aborted],
+      [['n1@11 whole'], ['whole nodes'], false],
+    );
     stop.abort();
     await whole;
   });

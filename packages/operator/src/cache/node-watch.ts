@@ -37,7 +37,12 @@ export class NodeWatch {
    * Follows whole nodes until the signal is aborted; the third argument is called for changes once
    * they are stored. Begins when `follow` has read all nodes, and ends it.
    */
-  async followWhole(informers: InformerSet, name: string, told: (change: Change<CachedNode>) => void, signal: AbortSignal): Promise<void> {
+  async followWhole(
+    informers: InformerSet,
+    name: string,
+    told: (change: Change<CachedNode>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     const changed = (change: Change<CachedNode>): void => {
       this.#changed(change);
       told(change);

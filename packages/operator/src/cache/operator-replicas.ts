@@ -1,4 +1,9 @@
-import { type OperatorPod, type OperatorView, operatorPods, readOperatorPod } from '@drydock/core/maintenance';
+import {
+  type OperatorPod,
+  type OperatorView,
+  operatorPods,
+  readOperatorPod,
+} from '@drydock/core/maintenance';
 import type { Node } from '@drydock/core/node';
 import type { MaintenanceRequest } from '@drydock/core/request';
 import { Cache } from './cache.ts';
@@ -19,7 +24,9 @@ type Known = {
 };
 
 /** Reports whether a pod that goes to the node of the request would have to leave it again. */
-const isComing = ({ deleting, stage }: MaintenanceRequest): boolean => !deleting && stage !== 'Announce';
+function isComing({ deleting, stage }: MaintenanceRequest): boolean {
+  return !deleting && stage !== 'Announce';
+}
 
 /**
  * A cache of the operator's replicas, which could do the work of this process when its own pod
@@ -32,7 +39,12 @@ export class OperatorReplicas {
   readonly #known: Known;
   readonly #touched: (nodeName: string) => void;
 
-  constructor(own: OwnProcess | undefined, informers: InformerSet, known: Known, touched: (nodeName: string) => void) {
+  constructor(
+    own: OwnProcess | undefined,
+    informers: InformerSet,
+    known: Known,
+    touched: (nodeName: string) => void,
+  ) {
     this.#own = own;
     this.#informers = informers;
     this.#known = known;
@@ -43,8 +55,18 @@ export class OperatorReplicas {
     if (this.#own === undefined) return;
     const { pod } = this.#own;
     const namespace = pod.slice(0, pod.indexOf('/'));
-    const collection = { path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, ...operatorPods };
-    await this.#informers.followInto(this.#pods, operatorPodsName, collection, readOperatorPod, () => this.#changed(), signal);
+    const collection = {
+      path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+      ...operatorPods,
+    };
+    await this.#informers.followInto(
+      this.#pods,
+      operatorPodsName,
+      collection,
+      readOperatorPod,
+      () => this.#changed(),
+      signal,
+    );
   }
 
   /**
@@ -55,7 +77,9 @@ export class OperatorReplicas {
     if (!this.#informers.isKnown(operatorPodsName)) return { nodes: [], wanted: new Set() };
     const pods = [...this.#pods.values()];
     if (this.#home !== nodeName) return { pods, nodes: [], wanted: new Set() };
-    const wanted = [...this.#known.requests.values()].filter(isComing).map(request => request.nodeName);
+    const wanted = [...this.#known.requests.values()]
+      .filter(isComing)
+      .map(request => request.nodeName);
     return { pods, nodes: [...this.#known.nodes.values()], wanted: new Set(wanted) };
   }
 

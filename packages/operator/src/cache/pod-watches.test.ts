@@ -5,13 +5,15 @@ import type { CachedObject, Collection, WatchHandler } from '@drydock/kube-clien
 import { PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
 import { PodWatches } from './pod-watches.ts';
 
-const raw = (name: string, version = '5') => ({
-  metadata: { namespace: 'shop', name, uid: `uid-${name}`, resourceVersion: version },
-  spec: { nodeName: 'n1' },
-});
+function raw(name: string, version = '5') {
+  return {
+    metadata: { namespace: 'shop', name, uid: `uid-${name}`, resourceVersion: version },
+    spec: { nodeName: 'n1' },
+  };
+}
 
 /** A node whose pods are listed as given, and whose watch tells what the test has it tell. */
-const bench = (listed: () => readonly object[]) => {
+function bench(listed: () => readonly object[]) {
   const clock = new VirtualClock();
   const handlers: WatchHandler<CachedObject>[] = [];
   const lists: number[] = [];
@@ -46,7 +48,7 @@ const bench = (listed: () => readonly object[]) => {
   assert.ok(handler);
   const names = (): readonly string[] => watches.of('n1')?.map(({ name }) => name) ?? [];
   return { clock, watches, handler, names, lists, touched, left, collections };
-};
+}
 
 test('a pod that was read, and has come and gone while the watch was behind, does not stay for ever', async () => {
   let present: readonly object[] = [raw('short')];
@@ -97,7 +99,11 @@ test('nobody is woken before the pods are known, nor by a watch that is over', (
   watches.stop('n1');
   handler.changed({ type: 'added', object: late });
   assert.deepEqual([touched.length, watches.of('n1')], [2, undefined]);
-  assert.equal(collections[0]?.beginWithCache, true, 'it begins at once, and reads once more before a node is called empty');
+  assert.equal(
+    collections[0]?.beginWithCache,
+    true,
+    'it begins at once, and reads once more before a node is called empty',
+  );
 });
 
 test('a pod leaves when it is being deleted, and when it is gone', () => {
@@ -106,7 +112,10 @@ test('a pod leaves when it is being deleted, and when it is gone', () => {
   assert.deepEqual(left, []);
   const [before, going] = [
     readPod(raw('web')),
-    readPod({ ...raw('web', '6'), metadata: { ...raw('web', '6').metadata, deletionTimestamp: '2026-01-01T00:00:30Z' } }),
+    readPod({
+      ...raw('web', '6'),
+      metadata: { ...raw('web', '6').metadata, deletionTimestamp: '2026-01-01T00:00:30Z' },
+    }),
   ];
   handler.changed({ type: 'changed', before, object: going });
   assert.deepEqual(left, ['web']);

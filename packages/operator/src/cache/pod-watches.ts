@@ -46,11 +46,30 @@ const hearWithinMs = 30_000;
 const tellAfterFailures = 3;
 
 /** Returns the parts of a pod that matter: half of a pod's updates change none of them. */
-const fingerprint = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
-  JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers, owner?.uid]);
+function fingerprint({
+  uid,
+  phase,
+  ready,
+  labels,
+  deletionTimestamp,
+  finalizers,
+  owner,
+}: Pod): string {
+  return JSON.stringify([
+    uid,
+    phase,
+    ready,
+    labels,
+    deletionTimestamp?.epochMilliseconds,
+    finalizers,
+    owner?.uid,
+  ]);
+}
 
 const collection = '/api/v1/pods';
-const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;
+function onNode(nodeName: string): string {
+  return `spec.nodeName=${nodeName}`;
+}
 
 /**
  * Watches of the pods of the nodes that are worked on, and of no others: memory does not grow with
@@ -91,13 +110,22 @@ export class PodWatches {
 
   /** Returns the watched node that has the pod of this uid; undefined for any other pod. */
   nodeOf(uid: string): string | undefined {
-    return this.watched().find(nodeName => this.of(nodeName)?.some(pod => pod.uid === uid) === true);
+    return this.watched().find(
+      nodeName => this.of(nodeName)?.some(pod => pod.uid === uid) === true,
+    );
   }
 
   start(nodeName: string): void {
     if (this.#watches.has(nodeName)) return;
     const pods = new Cache<Pod>(({ namespace }) => namespace);
-    const watch: Watch = { pods, stop: new AbortController(), synced: false, failures: 0, unheard: new Map(), confirmed: 'unasked' };
+    const watch: Watch = {
+      pods,
+      stop: new AbortController(),
+      synced: false,
+      failures: 0,
+      unheard: new Map(),
+      confirmed: 'unasked',
+    };
     this.#watches.set(nodeName, watch);
     void this.#run(nodeName, watch);
   }
@@ -150,7 +178,10 @@ export class PodWatches {
    * Lists all pods of the node as they are now, with any number of retries; undefined once the
    * watch has ended.
    */
-  async #read(nodeName: string, { stop: { signal } }: Watch): Promise<readonly unknown[] | undefined> {
+  async #read(
+    nodeName: string,
+    { stop: { signal } }: Watch,
+  ): Promise<readonly unknown[] | undefined> {
     const { api, clock, log, defects } = this.#options;
     while (!signal.aborted) {
       try {
@@ -159,7 +190,10 @@ export class PodWatches {
         if (signal.aborted) return undefined;
         // The node waits for these pods, so the list is retried, whatever the cause.
         const text = defects.textOf('Watch', nodeName, error);
-        log.warn('failed to read the pods of a node again; retrying', { node: nodeName, error: text });
+        log.warn('failed to read the pods of a node again; retrying', {
+          node: nodeName,
+          error: text,
+        });
         await clock.sleep(confirmAgainMs, signal);
       }
     }
@@ -174,7 +208,8 @@ export class PodWatches {
     const { signal } = watch.stop;
     while (watch.unheard.size > 0 && !signal.aborted) {
       await this.#options.clock.sleep(hearWithinMs, signal);
-      const raws = signal.aborted || watch.unheard.size === 0 ? undefined : await this.#read(nodeName, watch);
+      const raws =
+        signal.aborted || watch.unheard.size === 0 ? undefined : await this.#read(nodeName, watch);
       if (raws === undefined) return;
       const present = new Set(raws.map(raw => readPod(raw).uid));
       for (const [key, uid] of watch.unheard) {
@@ -196,17 +231,27 @@ export class PodWatches {
       this.#project,
       {
         changed: change => {
-          if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);
+          if (watch.unheard.get(change.object.key) === change.object.uid)
+            watch.unheard.delete(change.object.key);
           const before = watch.pods.apply(change);
           this.#tell(change, nodeName);
-          if (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object)) touch();
+          if (
+            change.type !== 'changed' ||
+            before === undefined ||
+            fingerprint(before) !== fingerprint(change.object)
+          )
+            touch();
         },
         synced: () => {
           watch.synced = true;
           touch();
         },
         failing: ({ message, status, retryInMs }) => {
-          log.warn('failed to read the pods of a node; retrying', { node: nodeName, error: message, retryInMs });
+          log.warn('failed to read the pods of a node; retrying', {
+            node: nodeName,
+            error: message,
+            retryInMs,
+          });
           this.#failed(nodeName, watch, message, status);
         },
       },
@@ -219,7 +264,10 @@ export class PodWatches {
     if (watch.synced || (status !== 403 && watch.failures < tellAfterFailures)) return;
     const isNews = watch.problem === undefined;
     const reason = status === 403 ? 'NotAllowed' : 'PodsUnknown';
-    watch.problem = { reason, message: `the pods of the node are not known, and none of them is evicted: ${message}` };
+    watch.problem = {
+      reason,
+      message: `the pods of the node are not known, and none of them is evicted: ${message}`,
+    };
     if (isNews && this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
   }
 

@@ -14,15 +14,20 @@ type Options = {
  * Returns the reader for the objects of a kind. The reader returns undefined for invalid objects,
  * and for objects in a namespace where they do not count.
  */
-export const requestReader =
-  (adapter: KindAdapter, { log, namespaces, foreign }: Options) =>
-  (raw: unknown): MaintenanceRequest | undefined => {
+export function requestReader(adapter: KindAdapter, { log, namespaces, foreign }: Options) {
+  return (raw: unknown): MaintenanceRequest | undefined => {
     const request = adapter.read(raw);
     if (typeof request === 'string') {
-      log.warn('ignoring invalid object', { kind: adapter.kind, name: readNamed(raw).key.split('/').at(-1), error: request });
+      log.warn('ignoring invalid object', {
+        kind: adapter.kind,
+        name: readNamed(raw).key.split('/').at(-1),
+        error: request,
+      });
       return undefined;
     }
-    if (request.namespace === undefined || namespaces?.counts(request.namespace) !== false) return request;
+    if (request.namespace === undefined || namespaces?.counts(request.namespace) !== false)
+      return request;
     foreign(request);
     return undefined;
   };
+}

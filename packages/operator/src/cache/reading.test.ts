@@ -12,15 +12,24 @@ import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.t
 describe('a whole collection', () => {
   const page = (items: readonly number[], next?: string): ApiResponse =>
     response(200, { items, metadata: next === undefined ? {} : { continue: next } });
-  const read = async (reply: (call: ApiCall) => ApiResponse, ...rest: readonly ['empty'] | readonly []) => {
+  const read = async (
+    reply: (call: ApiCall) => ApiResponse,
+    ...rest: readonly ['empty'] | readonly []
+  ) => {
     const api = new ScriptedApi(reply);
     const items = await listAll(api, '/things', { labelSelector: 'a' }, ...rest);
     return { items, asked: api.calls.map(({ query }) => query?.['continue']) };
   };
 
   test('is read page by page, to the last', async () => {
-    const pages: Record<string, ApiResponse> = { first: page([1, 2], 'second'), second: page([3], 'third'), third: page([4], '') };
-    const { items, asked } = await read(({ query }) => pages[String(query?.['continue'] ?? 'first')] ?? failure(400, 'no such page'));
+    const pages: Record<string, ApiResponse> = {
+      first: page([1, 2], 'second'),
+      second: page([3], 'third'),
+      third: page([4], ''),
+    };
+    const { items, asked } = await read(
+      ({ query }) => pages[String(query?.['continue'] ?? 'first')] ?? failure(400, 'no such page'),
+    );
     assert.deepEqual(
       [items, asked],
       [
@@ -48,17 +57,31 @@ describe('what of a node matters', () => {
   const word = { type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' };
   test('something of ours is on it: a hold, or a word', () => {
     assert.deepEqual(
-      [isOwnedNode(undefined), isOwnedNode(makeNode()), isOwnedNode(heldNode), isOwnedNode(makeNode({ conditions: [word] }))],
+      [
+        isOwnedNode(undefined),
+        isOwnedNode(makeNode()),
+        isOwnedNode(heldNode),
+        isOwnedNode(makeNode({ conditions: [word] })),
+      ],
       [false, false, true, true],
     );
-    assert.equal(isOwnedNode(makeNode({ conditions: [{ ...word, reason: 'KubectlDrain' }] })), false);
+    assert.equal(
+      isOwnedNode(makeNode({ conditions: [{ ...word, reason: 'KubectlDrain' }] })),
+      false,
+    );
   });
 
   test('it is of the quorum by one of its labels, and what it stands for changes with Ready and the hold', () => {
     const member = { labels: { 'node-role.kubernetes.io/control-plane': '' } };
-    const ready = (status: string) => ({ ...member, conditions: [{ ...word, type: 'Ready', status }] });
+    const ready = (status: string) => ({
+      ...member,
+      conditions: [{ ...word, type: 'Ready', status }],
+    });
     assert.deepEqual(
-      [isControlPlane(makeNode(member)), isControlPlane(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } }))],
+      [
+        isControlPlane(makeNode(member)),
+        isControlPlane(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } })),
+      ],
       [true, false],
     );
     assert.deepEqual([quorumFingerprint(undefined), quorumFingerprint(makeNode())], ['', '']);
@@ -73,7 +96,9 @@ describe('what of a node matters', () => {
   });
 
   test('heartbeats and versions do not matter, what is decided by does', () => {
-    const node = makeNode({ conditions: [{ ...word, lastTransitionTime: '2026-11-21T08:00:00Z' }] });
+    const node = makeNode({
+      conditions: [{ ...word, lastTransitionTime: '2026-11-21T08:00:00Z' }],
+    });
     assert.equal(
       fingerprint(node),
       fingerprint({
@@ -91,12 +116,18 @@ describe('what of a node matters', () => {
       { labels: { a: '' } },
       { conditions: [{ ...word, status: 'False' }] },
     ];
-    for (const change of changes) assert.notEqual(fingerprint(node), fingerprint({ ...node, ...change }), JSON.stringify(change));
+    for (const change of changes)
+      assert.notEqual(
+        fingerprint(node),
+        fingerprint({ ...node, ...change }),
+        JSON.stringify(change),
+      );
   });
 });
 
 test('how long drains have taken is the longest of those that are complete', () => {
-  const request = (name: string, history: object) => makeRequest(name, { history: { ...noHistory, ...history } });
+  const request = (name: string, history: object) =>
+    makeRequest(name, { history: { ...noHistory, ...history } });
   const [short, long, open, odd] = [
     request('a', { drainStartedAt: at(0), drainedAt: at(60) }),
     request('b', { drainStartedAt: at(0), drainedAt: at(600) }),

@@ -7,10 +7,14 @@ import { InformerSet } from './informer-set.ts';
 import { Vms, vmCollections } from './vms.ts';
 
 /** Collections that a test fills by hand. */
-const hands = () => {
-  const handlers = new Map<string, { readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> }>();
+function hands() {
+  const handlers = new Map<
+    string,
+    { readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> }
+  >();
   const watcher: Watcher = {
-    watch: async ({ path }, project, handler) => void handlers.set(path.split('/').at(-1) ?? '', { project, handler }),
+    watch: async ({ path }, project, handler) =>
+      void handlers.set(path.split('/').at(-1) ?? '', { project, handler }),
   };
   const touched: string[] = [];
   const informers = new InformerSet({
@@ -20,28 +24,48 @@ const hands = () => {
     complete: () => {},
     mayLack: name => vmCollections.has(name),
   });
-  const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
+  const resources = [
+    'virtualmachineinstances',
+    'virtualmachineinstancemigrations',
+    'kubevirts',
+  ].map(name => ({ name }));
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
   const vms = new Vms({ api, clock: new VirtualClock() }, informers, name => touched.push(name));
-  const tell = (collection: string, raw: object, type: 'added' | 'changed' | 'removed' = 'added'): void => {
+  const tell = (
+    collection: string,
+    raw: object,
+    type: 'added' | 'changed' | 'removed' = 'added',
+  ): void => {
     const { project, handler } = handlers.get(collection) ?? {};
     const object = project?.(raw) as never;
     handler?.changed(type === 'changed' ? { type, object, before: object } : { type, object });
   };
-  const each = (act: (handler: WatchHandler<never>) => void): void => handlers.forEach(({ handler }) => act(handler));
+  const each = (act: (handler: WatchHandler<never>) => void): void =>
+    handlers.forEach(({ handler }) => act(handler));
   const only = (collection: string): WatchHandler<never> => {
     const found = handlers.get(collection);
     assert.ok(found);
     return found.handler;
   };
   return { vms, tell, touched, each, only };
-};
+}
 
-const raw = (name: string, status: object, version = '1', spec: object = { evictionStrategy: 'LiveMigrate' }) => ({
-  metadata: { namespace: 'vms', name, uid: `vmi-${name}`, resourceVersion: version },
-  spec,
-  status: { phase: 'Running', conditions: [{ type: 'LiveMigratable', status: 'True' }], ...status },
-});
+function raw(
+  name: string,
+  status: object,
+  version = '1',
+  spec: object = { evictionStrategy: 'LiveMigrate' },
+) {
+  return {
+    metadata: { namespace: 'vms', name, uid: `vmi-${name}`, resourceVersion: version },
+    spec,
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'LiveMigratable', status: 'True' }],
+      ...status,
+    },
+  };
+}
 
 test('nothing is known before all has been read, nor where it is missing or withheld', async () => {
   const { vms, each } = hands();
@@ -80,13 +104,21 @@ test('a change that matters touches its nodes and those that wait for room; what
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }));
   vms.setWaiting('n9', true);
   touched.length = 0;
-  tell('virtualmachineinstances', raw('a', { nodeName: 'n1', guestOSInfo: { name: 'x' } }, '2'), 'changed');
+  tell(
+    'virtualmachineinstances',
+    raw('a', { nodeName: 'n1', guestOSInfo: { name: 'x' } }, '2'),
+    'changed',
+  );
   assert.deepEqual(touched, []);
   tell('virtualmachineinstances', raw('a', { nodeName: 'n2' }, '3'), 'changed');
   assert.deepEqual(new Set(touched), new Set(['n1', 'n2', 'n9']));
   vms.setWaiting('n9', false);
   touched.length = 0;
-  tell('virtualmachineinstances', raw('a', { nodeName: 'n2', evacuationNodeName: 'n2' }, '4'), 'changed');
+  tell(
+    'virtualmachineinstances',
+    raw('a', { nodeName: 'n2', evacuationNodeName: 'n2' }, '4'),
+    'changed',
+  );
   assert.deepEqual(touched, ['n2']);
 });
 
@@ -118,7 +150,11 @@ test('target pods without a node are watched from the first migration on, and to
   each(handler => handler.synced());
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1', evacuationNodeName: 'n1' }));
   const metadata = { namespace: 'vms', name: 'm', uid: 'm', resourceVersion: '1' };
-  tell('virtualmachineinstancemigrations', { metadata, spec: { vmiName: 'a' }, status: { phase: 'Scheduling' } });
+  tell('virtualmachineinstancemigrations', {
+    metadata,
+    spec: { vmiName: 'a' },
+    status: { phase: 'Scheduling' },
+  });
   assert.equal(vms.of('n1', [], new Set())?.unplaced, undefined, 'not read yet');
   only('pods').synced();
   assert.equal(vms.of('n1', [], new Set())?.unplaced?.size, 0);
@@ -131,7 +167,9 @@ test('target pods without a node are watched from the first migration on, and to
       resourceVersion: '2',
       labels: { 'kubevirt.io/migrationJobUID': 'm' },
     },
-    status: { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }] },
+    status: {
+      conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }],
+    },
   };
   tell('pods', target);
   assert.deepEqual(touched, ['n1']);

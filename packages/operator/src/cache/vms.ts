@@ -38,8 +38,27 @@ const names = {
 export const vmCollections: ReadonlySet<string> = new Set(Object.values(names));
 
 /** Returns the parts of a VM that matter: the guest agents change VMs all the time. */
-const fingerprint = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable }: Vmi): string =>
-  JSON.stringify([uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable]);
+function fingerprint({
+  uid,
+  phase,
+  deleting,
+  nodeName,
+  evacuatedFrom,
+  strategy,
+  migratable,
+  notMigratable,
+}: Vmi): string {
+  return JSON.stringify([
+    uid,
+    phase,
+    deleting,
+    nodeName,
+    evacuatedFrom,
+    strategy,
+    migratable,
+    notMigratable,
+  ]);
+}
 
 /**
  * A cache of KubeVirt's VMs, kept up to date by watches, and of the nodes that wait for them. It
@@ -64,7 +83,11 @@ export class Vms {
 
   readonly #reach: { readonly api: Api; readonly clock: Clock };
 
-  constructor(reach: { readonly api: Api; readonly clock: Clock }, informers: InformerSet, touched: (nodeName: string) => void) {
+  constructor(
+    reach: { readonly api: Api; readonly clock: Clock },
+    informers: InformerSet,
+    touched: (nodeName: string) => void,
+  ) {
     this.#reach = reach;
     this.#informers = informers;
     this.#touched = touched;
@@ -75,7 +98,14 @@ export class Vms {
     this.#following = signal;
     const informers = this.#informers;
     await Promise.all([
-      informers.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
+      informers.followOnceServed(
+        this.#reach,
+        names.vmis,
+        { path: vmisPath },
+        readVmi,
+        change => this.#vmChanged(change),
+        signal,
+      ),
       informers.followOnceServed(
         this.#reach,
         names.migrations,
@@ -101,11 +131,19 @@ export class Vms {
     if (signal === undefined || this.#isFollowingTargets) return;
     this.#isFollowingTargets = true;
     const collection = { path: '/api/v1/pods', ...unplacedTargets };
-    void this.#informers.followInto(this.#targets, names.targets, collection, readTarget, change => this.#targetChanged(change), signal);
+    void this.#informers.followInto(
+      this.#targets,
+      names.targets,
+      collection,
+      readTarget,
+      change => this.#targetChanged(change),
+      signal,
+    );
   }
 
   #targetChanged({ object }: Change<UnplacedTarget>): void {
-    for (const { uid, vmi } of this.#migrations.values()) if (uid === object.migration) this.#touch(this.#vmis.get(vmi));
+    for (const { uid, vmi } of this.#migrations.values())
+      if (uid === object.migration) this.#touch(this.#vmis.get(vmi));
   }
 
   #vmChanged(change: Change<Vmi>): void {
@@ -114,7 +152,11 @@ export class Vms {
     const { uid, key } = change.object;
     if (change.type === 'removed') this.#byUid.delete(uid);
     else this.#byUid.set(uid, key);
-    if (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object))
+    if (
+      change.type !== 'changed' ||
+      before === undefined ||
+      fingerprint(before) !== fingerprint(change.object)
+    )
       this.#touch(before, change.object);
   }
 
@@ -133,13 +175,22 @@ export class Vms {
 
   /** Returns the VMs of one node; undefined without KubeVirt, or without permission to read it. */
   of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): NodeVms | undefined {
-    if (!this.#informers.isKnown(names.vmis) || !this.#informers.isKnown(names.migrations)) return undefined;
+    if (!this.#informers.isKnown(names.vmis) || !this.#informers.isKnown(names.migrations))
+      return undefined;
     const [settings = defaultSettings] = this.#settings.values();
-    this.#traffic ??= migrationLoadOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
-    const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);
+    this.#traffic ??= migrationLoadOf({
+      settings,
+      vmis: [...this.#vmis.values()],
+      migrations: [...this.#migrations.values()],
+    });
+    const own = [...ownersOf(pods), ...remembered].flatMap(
+      uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? [],
+    );
     const asked = this.#traffic.asked.filter(({ evacuatedFrom }) => evacuatedFrom === nodeName);
     const vmis = [...new Set([...this.#vmis.in(nodeName), ...own, ...asked])];
-    const unplaced = this.#informers.isKnown(names.targets) ? [...this.#targets.values()] : undefined;
+    const unplaced = this.#informers.isKnown(names.targets)
+      ? [...this.#targets.values()]
+      : undefined;
     const migrations = vmis.flatMap(({ key }) => this.#migrations.in(key));
     return nodeVmsFor({ settings, vmis, migrations, ...(unplaced && { unplaced }) }, this.#traffic);
   }
@@ -151,7 +202,9 @@ export class Vms {
   }
 
   #touch(...vmis: readonly (Vmi | undefined)[]): void {
-    const nodes = vmis.flatMap(vmi => [vmi?.nodeName, vmi?.evacuatedFrom]).filter(name => name !== undefined);
+    const nodes = vmis
+      .flatMap(vmi => [vmi?.nodeName, vmi?.evacuatedFrom])
+      .filter(name => name !== undefined);
     for (const nodeName of new Set([...nodes, ...this.#waiting])) this.#touched(nodeName);
   }
 }

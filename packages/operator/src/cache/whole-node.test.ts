@@ -4,23 +4,41 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { looksTheSame, readWholeNode } from './whole-node.ts';
 
 const lastTransitionTime = '2026-11-20T08:00:00Z';
-const ready: JsonObject = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'posting', lastTransitionTime };
+const ready: JsonObject = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: 'posting',
+  lastTransitionTime,
+};
 
-const rawNode = (metadata: JsonObject = {}, condition: JsonObject = {}): JsonObject => ({
-  metadata: { name: 'n1', uid: 'u1', resourceVersion: '7', labels: { a: 'b' }, managedFields: [{ huge: true }], ...metadata },
-  spec: { podCIDR: '10.0.0.0/24' },
-  status: {
-    images: [{ names: ['a'] }],
-    volumesInUse: ['v'],
-    nodeInfo: { kernelVersion: '6.1.0' },
-    conditions: [{ ...ready, lastHeartbeatTime: '2026-11-21T08:00:00Z', ...condition }],
-  },
-});
+function rawNode(metadata: JsonObject = {}, condition: JsonObject = {}): JsonObject {
+  return {
+    metadata: {
+      name: 'n1',
+      uid: 'u1',
+      resourceVersion: '7',
+      labels: { a: 'b' },
+      managedFields: [{ huge: true }],
+      ...metadata,
+    },
+    spec: { podCIDR: '10.0.0.0/24' },
+    status: {
+      images: [{ names: ['a'] }],
+      volumesInUse: ['v'],
+      nodeInfo: { kernelVersion: '6.1.0' },
+      conditions: [{ ...ready, lastHeartbeatTime: '2026-11-21T08:00:00Z', ...condition }],
+    },
+  };
+}
 
-const conditionsOf = ({ status }: JsonObject): readonly JsonObject[] =>
-  (status as { readonly conditions: readonly JsonObject[] }).conditions;
+function conditionsOf({ status }: JsonObject): readonly JsonObject[] {
+  return (status as { readonly conditions: readonly JsonObject[] }).conditions;
+}
 
-const partOf = (raw: JsonObject, name: string): JsonObject => readWholeNode(raw).object?.[name] as JsonObject;
+function partOf(raw: JsonObject, name: string): JsonObject {
+  return readWholeNode(raw).object?.[name] as JsonObject;
+}
 
 describe('a node that is kept whole', () => {
   test('has what is kept of every node, and all that expressions may ask, as the API has it', () => {
@@ -36,7 +54,8 @@ describe('a node that is kept whole', () => {
   });
 
   test('may say nothing at all', () => {
-    const { spec, status } = readWholeNode({ metadata: { name: 'n1', uid: 'u1', resourceVersion: '7' } }).object ?? {};
+    const { spec, status } =
+      readWholeNode({ metadata: { name: 'n1', uid: 'u1', resourceVersion: '7' } }).object ?? {};
     assert.deepEqual([spec, status], [{}, { conditions: [] }]);
   });
 
@@ -44,21 +63,32 @@ describe('a node that is kept whole', () => {
     const { conditions, object } = readWholeNode(rawNode());
     assert.equal(conditionsOf(object ?? {})[0], conditions[0]);
     const bare = { conditions: [{ type: 'Ready', status: 'True' }] };
-    assert.deepEqual(partOf({ ...rawNode(), status: bare }, 'status'), bare, 'no reason is made up for expressions');
+    assert.deepEqual(
+      partOf({ ...rawNode(), status: bare }, 'status'),
+      bare,
+      'no reason is made up for expressions',
+    );
     const more = { ...ready, observedGeneration: 3 };
-    assert.deepEqual(conditionsOf(readWholeNode(rawNode({}, { observedGeneration: 3 })).object ?? {}), [more]);
+    assert.deepEqual(
+      conditionsOf(readWholeNode(rawNode({}, { observedGeneration: 3 })).object ?? {}),
+      [more],
+    );
   });
 
   test('keeps for expressions the annotations that are too long for anything else', () => {
     const long = 'x'.repeat(1000);
     const raw = rawNode({ annotations: { long, short: 's' } });
-    assert.deepEqual([readWholeNode(raw).annotations, partOf(raw, 'metadata')['annotations']], [{ short: 's' }, { long, short: 's' }]);
+    assert.deepEqual(
+      [readWholeNode(raw).annotations, partOf(raw, 'metadata')['annotations']],
+      [{ short: 's' }, { long, short: 's' }],
+    );
   });
 
   test('looks the same as long as nothing but heartbeats comes', () => {
-    const [before, later] = [rawNode(), rawNode({ resourceVersion: '8' }, { lastHeartbeatTime: '2026-11-21T08:05:00Z' })].map(
-      readWholeNode,
-    );
+    const [before, later] = [
+      rawNode(),
+      rawNode({ resourceVersion: '8' }, { lastHeartbeatTime: '2026-11-21T08:05:00Z' }),
+    ].map(readWholeNode);
     assert.ok(before !== undefined && later !== undefined);
     assert.equal(looksTheSame(before, later), true);
     assert.equal(looksTheSame(before, readWholeNode(rawNode({ labels: {} }))), false);

@@ -6,28 +6,33 @@ import { type Node, readNode } from '@drydock/core/node';
  */
 export type CachedNode = Node & { readonly object?: JsonObject };
 
-const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
-  Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+}
 
-const part = (object: JsonObject, key: string): JsonObject => {
+function part(object: JsonObject, key: string): JsonObject {
   const found = object[key];
   return isObject(found) ? found : {};
-};
+}
 
 /**
  * Returns the conditions without heartbeats. A condition that equals a kept one shares its memory.
  */
-const conditionsOf = ({ conditions: raw }: JsonObject, { conditions: kept }: Node): readonly JsonObject[] =>
-  ((raw ?? []) as readonly JsonObject[]).map(({ lastHeartbeatTime: _, ...quiet }, index) => {
+function conditionsOf(
+  { conditions: raw }: JsonObject,
+  { conditions: kept }: Node,
+): readonly JsonObject[] {
+  return ((raw ?? []) as readonly JsonObject[]).map(({ lastHeartbeatTime: _, ...quiet }, index) => {
     const same = kept[index];
     return sameJson(quiet, same) ? (same as JsonObject) : quiet;
   });
+}
 
 /**
  * Reads a Node without images and managed fields, which are most of it and which no expression
  * needs.
  */
-export const readWholeNode = (raw: unknown): CachedNode => {
+export function readWholeNode(raw: unknown): CachedNode {
   const given = raw as JsonObject;
   const node = readNode(given);
   const status = part(given, 'status');
@@ -36,13 +41,23 @@ export const readWholeNode = (raw: unknown): CachedNode => {
     kind: 'Node',
     metadata: without(part(given, 'metadata'), 'managedFields'),
     spec: part(given, 'spec'),
-    status: { ...without(status, 'images', 'volumesInUse', 'volumesAttached'), conditions: conditionsOf(status, node) },
+    status: {
+      ...without(status, 'images', 'volumesInUse', 'volumesAttached'),
+      conditions: conditionsOf(status, node),
+    },
   };
   return { ...node, object };
-};
+}
 
-const unversioned = (object: JsonObject): JsonObject => ({ ...object, metadata: without(part(object, 'metadata'), 'resourceVersion') });
+function unversioned(object: JsonObject): JsonObject {
+  return { ...object, metadata: without(part(object, 'metadata'), 'resourceVersion') };
+}
 
 /** Reports whether the two objects are equal to expressions: they differ by heartbeats at most. */
-export const looksTheSame = (one: CachedNode, other: CachedNode): boolean =>
-  one.object !== undefined && other.object !== undefined && sameJson(unversioned(one.object), unversioned(other.object));
+export function looksTheSame(one: CachedNode, other: CachedNode): boolean {
+  return (
+    one.object !== undefined &&
+    other.object !== undefined &&
+    sameJson(unversioned(one.object), unversioned(other.object))
+  );
+}

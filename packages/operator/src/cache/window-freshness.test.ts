@@ -8,22 +8,38 @@ import { FakeLog, failure, response, ScriptedApi, settle } from '../testing/fake
 import { Cache } from './cache.ts';
 import { WindowFreshness } from './window-freshness.ts';
 
-const listOf = (...resourceVersions: readonly string[]): ApiResponse =>
-  response(200, { items: resourceVersions.map(resourceVersion => ({ metadata: { name: 'nights', resourceVersion } })) });
+function listOf(...resourceVersions: readonly string[]): ApiResponse {
+  return response(200, {
+    items: resourceVersions.map(resourceVersion => ({
+      metadata: { name: 'nights', resourceVersion },
+    })),
+  });
+}
 
 /** The watch has told of these versions of the window "nights". */
-const bench = (reply: () => ApiResponse | Promise<ApiResponse>, ...told: readonly string[]) => {
-  const [api, log, windows] = [new ScriptedApi(reply), new FakeLog(), new Cache<ReturnType<typeof makeWindow>>()];
-  for (const resourceVersion of told) windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion }) });
+function bench(reply: () => ApiResponse | Promise<ApiResponse>, ...told: readonly string[]) {
+  const [api, log, windows] = [
+    new ScriptedApi(reply),
+    new FakeLog(),
+    new Cache<ReturnType<typeof makeWindow>>(),
+  ];
+  for (const resourceVersion of told)
+    windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion }) });
   const clock = new VirtualClock();
   return { api, log, clock, windows, known: new WindowFreshness({ api, log, clock }, windows) };
-};
+}
 
 const disk = { uid: 'u1', generation: 1 };
 
 describe('all windows are known that were there before an object', () => {
   test('once the API server has none that the watch has not told of', async () => {
-    const rows: readonly (readonly [string, () => ApiResponse, readonly string[], boolean, string?])[] = [
+    const rows: readonly (readonly [
+      string,
+      () => ApiResponse,
+      readonly string[],
+      boolean,
+      string?,
+    ])[] = [
       ['there is none', () => listOf(), [], true],
       ['the kind is not served', () => failure(404, 'page not found'), [], true],
       ['the watch has told of it', () => listOf('7'), ['7'], true],
@@ -38,7 +54,11 @@ describe('all windows are known that were there before an object', () => {
       assert.equal(known.areKnownTo(disk), false, name);
       assert.equal(await known.find(disk), wanted, name);
       assert.deepEqual([known.areKnownTo(disk), known.problem], [wanted, problem], name);
-      assert.equal(known.problemFor(disk), wanted ? undefined : (problem ?? 'waiting for the list of MaintenanceWindows'), name);
+      assert.equal(
+        known.problemFor(disk),
+        wanted ? undefined : (problem ?? 'waiting for the list of MaintenanceWindows'),
+        name,
+      );
       assert.deepEqual([api.calls.length, api.calls[0]?.path], [1, windowsPath], name);
       assert.equal(log.of('warn').length, name === 'no answer' ? 1 : 0, name);
     }
@@ -46,7 +66,8 @@ describe('all windows are known that were there before an object', () => {
 
   test('it is asked once a generation', async () => {
     const { api, known } = bench(() => listOf());
-    for (const generation of [1, 1, 2, 2]) assert.equal(await known.find({ ...disk, generation }), true);
+    for (const generation of [1, 1, 2, 2])
+      assert.equal(await known.find({ ...disk, generation }), true);
     assert.equal(api.calls.length, 2);
     assert.equal(known.areKnownTo(disk), false, 'it has been edited since');
   });
@@ -80,7 +101,11 @@ describe('all windows are known that were there before an object', () => {
     windows.apply({ type: 'added', object: makeWindow({ key: 'nights', resourceVersion: '7' }) });
     assert.deepEqual([await known.find(disk), known.problem], [true, undefined]);
     windows.apply({ type: 'removed', object: makeWindow({ key: 'nights', resourceVersion: '7' }) });
-    assert.deepEqual([await known.find({ ...disk, generation: 2 }), known.problem], [false, undefined], 'from then on, anew');
+    assert.deepEqual(
+      [await known.find({ ...disk, generation: 2 }), known.problem],
+      [false, undefined],
+      'from then on, anew',
+    );
   });
 
   test('what was in the way is forgotten with the next list', async () => {
@@ -93,8 +118,15 @@ describe('all windows are known that were there before an object', () => {
 
   test('however many objects there have been, only the last are remembered', async () => {
     const { api, known } = bench(() => listOf());
-    for (let index = 0; index < 10_001; index += 1) await known.find({ uid: `u${index}`, generation: 1 });
-    assert.deepEqual([known.areKnownTo({ uid: 'u0', generation: 1 }), known.areKnownTo({ uid: 'u1', generation: 1 })], [false, true]);
+    for (let index = 0; index < 10_001; index += 1)
+      await known.find({ uid: `u${index}`, generation: 1 });
+    assert.deepEqual(
+      [
+        known.areKnownTo({ uid: 'u0', generation: 1 }),
+        known.areKnownTo({ uid: 'u1', generation: 1 }),
+      ],
+      [false, true],
+    );
     assert.equal(api.calls.length, 10_001);
   });
 

@@ -36,7 +36,10 @@ export class WindowFreshness {
   /** Milliseconds since the epoch since when the watch has not delivered a listed window. */
   #owedSince: number | undefined;
 
-  constructor({ api, log, clock }: { readonly api: Api; readonly log: Log; readonly clock: Clock }, windows: Cache<MaintenanceWindow>) {
+  constructor(
+    { api, log, clock }: { readonly api: Api; readonly log: Log; readonly clock: Clock },
+    windows: Cache<MaintenanceWindow>,
+  ) {
     this.#api = api;
     this.#log = log;
     this.#clock = clock;
@@ -56,7 +59,9 @@ export class WindowFreshness {
    * are known.
    */
   problemFor(asker: Asker): string | undefined {
-    return this.areKnownTo(asker) ? undefined : (this.#problem ?? 'waiting for the list of MaintenanceWindows');
+    return this.areKnownTo(asker)
+      ? undefined
+      : (this.#problem ?? 'waiting for the list of MaintenanceWindows');
   }
 
   /** Reports whether all windows are known, as far as lists have shown. */
@@ -108,7 +113,8 @@ export class WindowFreshness {
     const listed = await this.#read();
     if (listed === undefined) return false;
     const news = listed.find(window => this.#isNews(window));
-    this.#problem = news && this.#isLate() ? `the watch has not told of ${news.metadata.name} yet` : undefined;
+    this.#problem =
+      news && this.#isLate() ? `the watch has not told of ${news.metadata.name} yet` : undefined;
     if (news === undefined) this.#owedSince = undefined;
     return news === undefined;
   }

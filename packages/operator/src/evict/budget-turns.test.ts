@@ -5,7 +5,7 @@ import { VirtualClock } from '@drydock/utils';
 import { settle } from '../testing/fakes.ts';
 import { BudgetTurns } from './budget-turns.ts';
 
-const bench = () => {
+function bench() {
   const clock = new VirtualClock(at(0));
   const turns = new BudgetTurns(clock);
   const answers = new Map<string, () => void>();
@@ -23,7 +23,7 @@ const bench = () => {
     await settle();
   };
   return { turns, send, sent, answer, pass };
-};
+}
 
 test('the next of a budget has its turn when the one before it has its answer, at once', async () => {
   const { turns, send, sent, answer } = bench();
@@ -82,7 +82,8 @@ test('what overrules budgets waits for the answers of all that are under way for
 test('evictions of many budgets are sent 32 at once, and rest from when they are sent', async () => {
   const { turns, send, sent, answer, pass } = bench();
   for (let index = 0; index < 40; index += 1)
-    for (const each of ['first', 'second']) turns.takeTurn(`budget-${index}`, send(`${each} ${index}`));
+    for (const each of ['first', 'second'])
+      turns.takeTurn(`budget-${index}`, send(`${each} ${index}`));
   await settle();
   assert.deepEqual([sent.length, sent.every(name => name.startsWith('first'))], [32, true]);
   await pass(1000);

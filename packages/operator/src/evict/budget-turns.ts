@@ -91,7 +91,9 @@ export class BudgetTurns {
       line.holder = undefined;
       this.#next(budget, line);
     };
-    void this.#semaphore.run(() => this.#send(turn, pass)).then(() => this.#answered(budget, line, turn, pass));
+    void this.#semaphore
+      .run(() => this.#send(turn, pass))
+      .then(() => this.#answered(budget, line, turn, pass));
   }
 
   /**

@@ -3,13 +3,18 @@ import { test } from 'node:test';
 import { BudgetWaiters } from './budget-waiters.ts';
 
 const ranks: Readonly<Record<string, number>> = { n1: 5, n2: 1, n3: 5, n4: 3 };
-const rank = (node: string): number => ranks[node] ?? 0;
+function rank(node: string): number {
+  return ranks[node] ?? 0;
+}
 
-const waiting = (budget = 'web', nodes: readonly string[] = ['n3', 'n1', 'n2', 'n4']): BudgetWaiters => {
+function waiting(
+  budget = 'web',
+  nodes: readonly string[] = ['n3', 'n1', 'n2', 'n4'],
+): BudgetWaiters {
   const budgetWaiters = new BudgetWaiters();
   for (const node of nodes) budgetWaiters.set(node, [budget]);
   return budgetWaiters;
-};
+}
 
 test('a budget is offered to as many nodes as it allows, the lowest rank first and the name where ranks are equal', () => {
   assert.deepEqual(waiting().offer('web', '1', 2, rank), ['n2', 'n4']);
@@ -20,7 +25,11 @@ test('a budget is offered to as many nodes as it allows, the lowest rank first a
 test('one version is offered to each node once, the next version to all again', () => {
   const budgetWaiters = waiting();
   assert.deepEqual(budgetWaiters.offer('web', '1', 1, rank), ['n2']);
-  assert.deepEqual(budgetWaiters.offer('web', '1', 1, rank), ['n4'], 'what the first has left goes to the second');
+  assert.deepEqual(
+    budgetWaiters.offer('web', '1', 1, rank),
+    ['n4'],
+    'what the first has left goes to the second',
+  );
   assert.deepEqual(budgetWaiters.offer('web', '1', 9, rank), ['n1', 'n3']);
   assert.deepEqual(budgetWaiters.offer('web', '1', 9, rank), []);
   assert.deepEqual(budgetWaiters.offer('web', '2', 1, rank), ['n2']);
@@ -31,9 +40,15 @@ test('a node waits for what it said last and for nothing else', () => {
   budgetWaiters.set('n1', ['web', 'db']);
   assert.deepEqual(budgetWaiters.budgetsOf('n1'), ['web', 'db']);
   budgetWaiters.set('n1', ['db', 'cache']);
-  assert.deepEqual([budgetWaiters.nodesOf('web'), budgetWaiters.nodesOf('db'), budgetWaiters.nodesOf('cache')], [[], ['n1'], ['n1']]);
+  assert.deepEqual(
+    [budgetWaiters.nodesOf('web'), budgetWaiters.nodesOf('db'), budgetWaiters.nodesOf('cache')],
+    [[], ['n1'], ['n1']],
+  );
   budgetWaiters.set('n1', []);
-  assert.deepEqual([budgetWaiters.budgetsOf('n1'), budgetWaiters.nodesOf('db'), budgetWaiters.nodesOf('cache')], [[], [], []]);
+  assert.deepEqual(
+    [budgetWaiters.budgetsOf('n1'), budgetWaiters.nodesOf('db'), budgetWaiters.nodesOf('cache')],
+    [[], [], []],
+  );
 });
 
 test('one that leaves does not take the others with it, nor what they have been offered', () => {

@@ -10,7 +10,8 @@ export class BudgetWaiters {
 
   /** Sets the budgets that the node waits for from now on. */
   set(nodeName: string, budgets: readonly string[]): void {
-    for (const budget of this.#byNode.get(nodeName) ?? []) if (!budgets.includes(budget)) this.#leave(budget, nodeName);
+    for (const budget of this.#byNode.get(nodeName) ?? [])
+      if (!budgets.includes(budget)) this.#leave(budget, nodeName);
     for (const budget of budgets) {
       const nodes = this.#byBudget.get(budget);
       if (nodes === undefined) this.#byBudget.set(budget, new Set([nodeName]));
@@ -32,7 +33,12 @@ export class BudgetWaiters {
    * Returns up to `most` nodes that wait for the budget and to which this version was not offered,
    * best rank first.
    */
-  offer(budget: string, version: string, most: number, rank: (nodeName: string) => number): readonly string[] {
+  offer(
+    budget: string,
+    version: string,
+    most: number,
+    rank: (nodeName: string) => number,
+  ): readonly string[] {
     const known = this.#offered.get(budget);
     const offered = known?.version === version ? known.nodes : new Set<string>();
     if (known?.version !== version) this.#offered.set(budget, { version, nodes: offered });

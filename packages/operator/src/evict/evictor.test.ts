@@ -4,21 +4,33 @@ import type { PodCall } from '@drydock/core/drain';
 import { at, makeBudget, makePod } from '@drydock/core/testing';
 import type { Api } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
-import { FakeLog, FakeMeter, FakeRecorder, failure, response, SlowApi, settle } from '../testing/fakes.ts';
+import {
+  FakeLog,
+  FakeMeter,
+  FakeRecorder,
+  failure,
+  response,
+  SlowApi,
+  settle,
+} from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
 const web = makeBudget('web');
-const callOf = (name: string, over: Partial<PodCall> = {}): PodCall => ({
-  pod: makePod(name),
-  wave: 0,
-  method: 'evict',
-  escalated: false,
-  ...over,
-});
-const uidOf = (name: string): string => makePod(name).uid;
+function callOf(name: string, over: Partial<PodCall> = {}): PodCall {
+  return {
+    pod: makePod(name),
+    wave: 0,
+    method: 'evict',
+    escalated: false,
+    ...over,
+  };
+}
+function uidOf(name: string): string {
+  return makePod(name).uid;
+}
 
-const bench = () => {
+function bench() {
   const clock = new VirtualClock(at(0));
   const [api, inFlight, recorder, meter, log] = [
     new SlowApi(),
@@ -44,10 +56,26 @@ const bench = () => {
     answered: node => answered.push(node),
   });
   const states = (): Readonly<Record<string, string>> =>
-    Object.fromEntries(['n1', 'n2'].flatMap(name => inFlight.of(name)).map(({ podName, state }) => [podName, state]));
-  const asked = (): readonly string[] => api.waiting.map(({ call }) => `${call.method} ${call.path}`);
-  return { clock, api, inFlight, recorder, meter, log, gone, answered, leader, evictor, states, asked };
-};
+    Object.fromEntries(
+      ['n1', 'n2'].flatMap(name => inFlight.of(name)).map(({ podName, state }) => [podName, state]),
+    );
+  const asked = (): readonly string[] =>
+    api.waiting.map(({ call }) => `${call.method} ${call.path}`);
+  return {
+    clock,
+    api,
+    inFlight,
+    recorder,
+    meter,
+    log,
+    gone,
+    answered,
+    leader,
+    evictor,
+    states,
+    asked,
+  };
+}
 
 test('an eviction names its pod by uid, and goes behind everything vital', async () => {
   const { api, evictor } = bench();
@@ -74,7 +102,10 @@ test('a deletion that overrules a budget waits for the evictions that are under 
   assert.equal(asked().length, 1);
   api.next().response(response(201));
   await settle();
-  assert.deepEqual(asked(), ['DELETE /api/v1/namespaces/shop/pods/b', 'DELETE /api/v1/namespaces/shop/pods/c']);
+  assert.deepEqual(asked(), [
+    'DELETE /api/v1/namespaces/shop/pods/b',
+    'DELETE /api/v1/namespaces/shop/pods/c',
+  ]);
 });
 
 test('that a pod is no more is told at once, and only when the server says so of the pod', async () => {
@@ -97,7 +128,11 @@ test('the codes of a webhook say nothing of the pod, its budget or its request',
   await settle();
   const by = 'admission webhook "a.b.c" denied the request: no';
   api.next().response(response(404, { message: by, details: { name: 'a', kind: 'pods' } }));
-  api.next().response(response(500, { message: 'Internal error occurred: failed calling webhook "a.b.c": connection refused' }));
+  api.next().response(
+    response(500, {
+      message: 'Internal error occurred: failed calling webhook "a.b.c": connection refused',
+    }),
+  );
   api.next().response(response(409, { message: by, reason: 'AlreadyExists' }));
   await settle();
   assert.deepEqual(gone, []);
@@ -114,7 +149,8 @@ test('evictions of one budget take turns, those of others and of none at the sam
   evictor.launch(callOf('d'), 'n1');
   assert.equal(states()['b'], 'queued', 'it counts from this moment');
   await settle();
-  const paths = (names: readonly string[]): readonly string[] => names.map(name => `POST /api/v1/namespaces/shop/pods/${name}/eviction`);
+  const paths = (names: readonly string[]): readonly string[] =>
+    names.map(name => `POST /api/v1/namespaces/shop/pods/${name}/eviction`);
   assert.deepEqual(asked(), paths(['a', 'c', 'd']));
   assert.deepEqual(states(), { a: 'sent', b: 'queued', c: 'sent', d: 'sent' });
   api.next().response(response(201));
@@ -138,7 +174,11 @@ test('of many evictions 32 are on their way at once; the others can still be cal
   for (const name of names) evictor.launch(callOf(name, { budget: makeBudget(name) }), 'n1');
   await settle();
   assert.equal(asked().length, 32);
-  assert.deepEqual([states()['p31'], states()['p32']], ['sent', 'queued'], 'each counts against its budget all the same');
+  assert.deepEqual(
+    [states()['p31'], states()['p32']],
+    ['sent', 'queued'],
+    'each counts against its budget all the same',
+  );
   evictor.recall('n1', new Set(names.map(uidOf).filter(uid => uid !== uidOf('p32'))));
   for (let answers = 0; answers < 2; answers += 1) api.next().response(response(201));
   await settle();
@@ -154,7 +194,11 @@ test('what is queued can be called back until it is sent; what may still leave i
   evictor.launch(callOf('x', { budget: web }), 'n2');
   await settle();
   evictor.recall('n1', new Set([uidOf('c')]));
-  assert.deepEqual(states(), { a: 'sent', c: 'queued', x: 'queued' }, 'the one that is sent is beyond recall, other nodes are not meant');
+  assert.deepEqual(
+    states(),
+    { a: 'sent', c: 'queued', x: 'queued' },
+    'the one that is sent is beyond recall, other nodes are not meant',
+  );
   api.next().response(response(201));
   await settle();
   assert.deepEqual(asked(), ['POST /api/v1/namespaces/shop/pods/c/eviction'], 'b is never sent');
@@ -170,7 +214,11 @@ test('one that was called back and may leave again is sent once, and counts unti
   await settle();
   const [again, ...others] = api.waiting;
   assert.deepEqual(
-    [(again?.call.body as { deleteOptions?: { gracePeriodSeconds?: number } })?.deleteOptions?.gracePeriodSeconds, others],
+    [
+      (again?.call.body as { deleteOptions?: { gracePeriodSeconds?: number } })?.deleteOptions
+        ?.gracePeriodSeconds,
+      others,
+    ],
     [5, []],
     'as it was asked for the second time',
   );
@@ -219,7 +267,10 @@ test('no answer at all: the budget stays reserved, for it may have happened', as
   api.next().fail(new Error('socket hang up'));
   await settle();
   assert.deepEqual(states(), { a: 'accepted' });
-  assert.deepEqual(evictor.attemptsOf('n1').get(uidOf('a'))?.outcome, { kind: 'failed', message: 'socket hang up' });
+  assert.deepEqual(evictor.attemptsOf('n1').get(uidOf('a'))?.outcome, {
+    kind: 'failed',
+    message: 'socket hang up',
+  });
   assert.deepEqual([answered, meter.evictions], [['n1'], ['evict failed']]);
 });
 
@@ -261,7 +312,8 @@ test('attempts are counted as long as the outcome is the same, and forgotten wit
     api.next().response(failure(status, 'no'));
     await settle();
   };
-  const tries = (node: string): readonly number[] => [...evictor.attemptsOf(node).values()].map(({ tries }) => tries);
+  const tries = (node: string): readonly number[] =>
+    [...evictor.attemptsOf(node).values()].map(({ tries }) => tries);
   await refuse('a', 'n1', 403);
   await refuse('a', 'n1', 403);
   assert.deepEqual(tries('n1'), [2]);
@@ -280,12 +332,21 @@ test('past its deadline a pod is marked as disrupted first and deleted then, wit
   await settle();
   assert.equal(api.waiting.length, 1);
   const mark = api.next();
-  assert.equal(`${mark.call.method} ${mark.call.path}`, 'PATCH /api/v1/namespaces/shop/pods/a/status');
-  assert.match(JSON.stringify(mark.call.body), /"uid":"uid-shop-a".*"type":"DisruptionTarget","status":"True"/);
+  assert.equal(
+    `${mark.call.method} ${mark.call.path}`,
+    'PATCH /api/v1/namespaces/shop/pods/a/status',
+  );
+  assert.match(
+    JSON.stringify(mark.call.body),
+    /"uid":"uid-shop-a".*"type":"DisruptionTarget","status":"True"/,
+  );
   mark.response(response(200));
   await settle();
   const deletion = api.next();
-  assert.equal(`${deletion.call.method} ${deletion.call.path}`, 'DELETE /api/v1/namespaces/shop/pods/a');
+  assert.equal(
+    `${deletion.call.method} ${deletion.call.path}`,
+    'DELETE /api/v1/namespaces/shop/pods/a',
+  );
   assert.deepEqual(deletion.call.body, {
     apiVersion: 'v1',
     kind: 'DeleteOptions',
@@ -326,11 +387,17 @@ test('a plain deletion, as the policy may ask for, is neither marked nor announc
   assert.deepEqual(recorder.reasons, []);
 });
 
-const notThere = (name: string) => response(404, { reason: 'NotFound', details: { name, kind: 'pods' } });
+function notThere(name: string) {
+  return response(404, { reason: 'NotFound', details: { name, kind: 'pods' } });
+}
 
 test('the log tells what becomes of each pod: evicted, deleted, or why it cannot go', async () => {
   const { api, evictor, log } = bench();
-  const said = async (name: string, over: Partial<PodCall>, reply: ReturnType<typeof response>): Promise<unknown> => {
+  const said = async (
+    name: string,
+    over: Partial<PodCall>,
+    reply: ReturnType<typeof response>,
+  ): Promise<unknown> => {
     evictor.launch(callOf(name, over), 'n1');
     await settle();
     api.next().response(reply);
@@ -338,9 +405,21 @@ test('the log tells what becomes of each pod: evicted, deleted, or why it cannot
     const { message, fields } = log.lines.at(-1)!;
     return [message, fields['outcome'], fields['message']];
   };
-  assert.deepEqual(await said('a', {}, response(201)), ['pod is being evicted', undefined, undefined]);
-  assert.deepEqual(await said('b', { method: 'delete' }, response(200)), ['pod is being deleted', undefined, undefined]);
-  const [message, outcome, why] = (await said('c', {}, failure(403, 'not by you'))) as readonly string[];
+  assert.deepEqual(await said('a', {}, response(201)), [
+    'pod is being evicted',
+    undefined,
+    undefined,
+  ]);
+  assert.deepEqual(await said('b', { method: 'delete' }, response(200)), [
+    'pod is being deleted',
+    undefined,
+    undefined,
+  ]);
+  const [message, outcome, why] = (await said(
+    'c',
+    {},
+    failure(403, 'not by you'),
+  )) as readonly string[];
   assert.deepEqual([message, outcome], ['pod cannot go yet', 'forbidden']);
   assert.match(why ?? '', /not by you/);
   assert.deepEqual(await said('d', {}, notThere('d')), ['pod cannot go yet', 'gone', undefined]);
@@ -394,13 +473,17 @@ test('of a pod that had ended when it was asked to go, that is remembered', asyn
   assert.deepEqual([await ended('a', 'Succeeded'), await ended('b', 'Running')], [true, false]);
 });
 
-const bug = (): never => {
+function bug(): never {
   throw new Error('bug in the cache');
+}
+
+type Breaks = {
+  readonly gone?: () => never;
+  readonly answered?: () => never;
+  readonly evicted?: () => never;
 };
 
-type Breaks = { readonly gone?: () => never; readonly answered?: () => never; readonly evicted?: () => never };
-
-const broken = <A extends Api>(over: Breaks, api: A) => {
+function broken<A extends Api>(over: Breaks, api: A) {
   const clock = new VirtualClock(at(0));
   const [inFlight, meter, log] = [new InFlightEvictions(), new FakeMeter(), new FakeLog()];
   if (over.evicted !== undefined) meter.evicted = over.evicted;
@@ -418,7 +501,7 @@ const broken = <A extends Api>(over: Breaks, api: A) => {
     answered,
   });
   return { api, inFlight, meter, log, evictor };
-};
+}
 
 test('a bug of ours after the answer: an eviction that was accepted counts as such, and the bug is told as one, once', async () => {
   for (const over of [{ answered: bug }, { evicted: bug }]) {

@@ -1,5 +1,11 @@
 import type { PodCall } from '@drydock/core/drain';
-import { type Attempt, classify, type EvictionMethod, type EvictionOutcome, nextAttempt } from '@drydock/core/drain';
+import {
+  type Attempt,
+  classify,
+  type EvictionMethod,
+  type EvictionOutcome,
+  nextAttempt,
+} from '@drydock/core/drain';
 import { isFinished, type Pod } from '@drydock/core/pod';
 import type { Api, ApiCall, ApiResponse, Fence, Recorder } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
@@ -24,7 +30,8 @@ type Options = {
 };
 
 /** Message if the response of the server cannot be interpreted. */
-const defectText = 'Drydock hit a bug reading the response of the API server: see the log of the operator';
+const defectText =
+  'Drydock hit a bug reading the response of the API server: see the log of the operator';
 
 /** Log messages by method. */
 const said: Readonly<Record<EvictionMethod, string>> = {
@@ -116,7 +123,8 @@ export class Evictor {
     const outcome = await this.#asked(call, nodeName);
     this.#guard(call, () => this.#note(call, nodeName, outcome, started));
     // Even after a failure to record it, the call has been sent, and counts as the server has it.
-    if (inFlight.get(uid)?.state === 'sent') this.#guard(call, () => this.#land(uid, outcome, clock.now()));
+    if (inFlight.get(uid)?.state === 'sent')
+      this.#guard(call, () => this.#land(uid, outcome, clock.now()));
     if (outcome.kind === 'gone') this.#guard(call, () => this.#options.gone(call.pod, nodeName));
     this.#guard(call, () => this.#options.answered(nodeName));
   }
@@ -133,7 +141,10 @@ export class Evictor {
     try {
       return await this.#ask(call, nodeName);
     } catch (error) {
-      return { kind: 'failed', message: this.#options.defects.tell('Process', call.pod.key, error) };
+      return {
+        kind: 'failed',
+        message: this.#options.defects.tell('Process', call.pod.key, error),
+      };
     }
   }
 
@@ -141,11 +152,14 @@ export class Evictor {
     if (call.escalated) {
       await this.#announce(call, nodeName);
       // The lease may have been lost meanwhile: the current leader decides.
-      if (!this.#options.fence.mayAct()) return { kind: 'failed', message: 'this process is not the leader any more' };
+      if (!this.#options.fence.mayAct())
+        return { kind: 'failed', message: 'this process is not the leader any more' };
     }
     const outcome = await this.#exchange(podCall(call));
     // There is one request for a pod, with one name: this one was created before.
-    return call.method === 'request' && outcome.kind === 'conflict' ? { kind: 'accepted' } : outcome;
+    return call.method === 'request' && outcome.kind === 'conflict'
+      ? { kind: 'accepted' }
+      : outcome;
   }
 
   async #exchange(call: ApiCall): Promise<EvictionOutcome> {
@@ -177,11 +191,19 @@ export class Evictor {
     const { mark, note } = escalation(call, nodeName, clock.now());
     const marked = await this.#exchange(mark);
     if (marked.kind !== 'accepted' && marked.kind !== 'gone')
-      log.warn('failed to set the DisruptionTarget condition of a pod', { pod: call.pod.key, outcome: marked });
+      log.warn('failed to set the DisruptionTarget condition of a pod', {
+        pod: call.pod.key,
+        outcome: marked,
+      });
     recorder.record(note);
   }
 
-  #note(call: PodCall, nodeName: string, outcome: EvictionOutcome, started: Temporal.Instant): void {
+  #note(
+    call: PodCall,
+    nodeName: string,
+    outcome: EvictionOutcome,
+    started: Temporal.Instant,
+  ): void {
     const { clock, inFlight, log, meter } = this.#options;
     const { pod, method, gracePeriodSeconds, budget } = call;
     const now = clock.now();
@@ -201,7 +223,12 @@ export class Evictor {
     this.#land(pod.uid, outcome, now);
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
     if (outcome.kind === 'accepted') log.info(said[method], fields);
-    else log.info('pod cannot go yet', { ...fields, outcome: outcome.kind, ...('message' in outcome && { message: outcome.message }) });
+    else
+      log.info('pod cannot go yet', {
+        ...fields,
+        outcome: outcome.kind,
+        ...('message' in outcome && { message: outcome.message }),
+      });
     if (inFlight.get(pod.uid)?.state === 'sent') inFlight.end(pod.uid);
   }
 
@@ -214,7 +241,8 @@ export class Evictor {
     const inFlightEviction = inFlight.get(uid);
     if (inFlightEviction === undefined) return;
     const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
-    if (!hasNoBudget(inFlightEviction) && counts) inFlight.put({ ...inFlightEviction, state: 'accepted', at: now });
+    if (!hasNoBudget(inFlightEviction) && counts)
+      inFlight.put({ ...inFlightEviction, state: 'accepted', at: now });
     else inFlight.end(uid);
   }
 }

@@ -5,24 +5,28 @@ import { at, makeBudget } from '@drydock/core/testing';
 import fc from 'fast-check';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
-const inFlightEviction = (uid: string, over: Partial<InFlightEviction> = {}): InFlightEviction => ({
-  uid,
-  podKey: `shop/${uid}`,
-  podName: uid,
-  nodeName: 'n1',
-  budget: 'shop/web',
-  state: 'accepted',
-  at: at(0),
-  ...over,
-});
+function inFlightEviction(uid: string, over: Partial<InFlightEviction> = {}): InFlightEviction {
+  return {
+    uid,
+    podKey: `shop/${uid}`,
+    podName: uid,
+    nodeName: 'n1',
+    budget: 'shop/web',
+    state: 'accepted',
+    at: at(0),
+    ...over,
+  };
+}
 
-const inFlightOf = (...all: readonly InFlightEviction[]): InFlightEvictions => {
+function inFlightOf(...all: readonly InFlightEviction[]): InFlightEvictions {
   const inFlight = new InFlightEvictions();
   for (const one of all) inFlight.put(one);
   return inFlight;
-};
+}
 
-const uids = (inFlight: InFlightEvictions): readonly string[] => ['n1', 'n2'].flatMap(name => inFlight.of(name).map(({ uid }) => uid));
+function uids(inFlight: InFlightEvictions): readonly string[] {
+  return ['n1', 'n2'].flatMap(name => inFlight.of(name).map(({ uid }) => uid));
+}
 
 test('flights are known by pod and by node', () => {
   const inFlight = inFlightOf(inFlightEviction('a'), inFlightEviction('b', { nodeName: 'n2' }));
@@ -47,7 +51,9 @@ test('whoever asks about a node or a budget gets what looking at all would give,
     ['n1', 'n2'],
     ['web', 'api'],
   ].map(all => fc.constantFrom(...all));
-  const key = fc.option(budgets?.map(name => `shop/${name}`) ?? fc.constant('shop/web'), { nil: undefined });
+  const key = fc.option(budgets?.map(name => `shop/${name}`) ?? fc.constant('shop/web'), {
+    nil: undefined,
+  });
   const step = fc.record({
     what: fc.constantFrom('put', 'put', 'end', 'left', 'settle'),
     pod: pods ?? fc.constant('a'),
@@ -61,22 +67,41 @@ test('whoever asks about a node or a budget gets what looking at all would give,
     fc.property(fc.array(step, { maxLength: 40 }), steps => {
       const inFlight = new InFlightEvictions();
       const seen = new Set<string>();
-      for (const { what, pod, node, budget, overruled, state, second } of steps.toSorted((one, other) => one.second - other.second)) {
+      for (const { what, pod, node, budget, overruled, state, second } of steps.toSorted(
+        (one, other) => one.second - other.second,
+      )) {
         seen.add(pod);
         const overrules = overruled === undefined ? [] : [{ budget: overruled, healthy: 3 }];
-        const { budget: _asked, ...rest } = inFlightEviction(pod, { nodeName: node, state, at: at(second) });
-        if (what === 'put') inFlight.put({ ...rest, ...(budget && { budget }), ...(overrules.length > 0 && { overrules }) });
+        const { budget: _asked, ...rest } = inFlightEviction(pod, {
+          nodeName: node,
+          state,
+          at: at(second),
+        });
+        if (what === 'put')
+          inFlight.put({
+            ...rest,
+            ...(budget && { budget }),
+            ...(overrules.length > 0 && { overrules }),
+          });
         else if (what === 'end') inFlight.end(pod);
         else if (what === 'left') inFlight.podLeft(pod, String(second));
-        else inFlight.settle(makeBudget('web', { resourceVersion: String(second + 1), currentHealthy: 2 }), at(second));
+        else
+          inFlight.settle(
+            makeBudget('web', { resourceVersion: String(second + 1), currentHealthy: 2 }),
+            at(second),
+          );
         const all = [...seen].flatMap(uid => inFlight.get(uid) ?? []);
         const web = makeBudget('web', { disruptionsAllowed: 3 });
         const near = inFlight.about('n1', [web]);
         assert.equal(inFlight.size, all.length);
         assert.equal(new Set(near.map(({ uid }) => uid)).size, near.length);
         for (const few of [near, inFlight.takingFrom(web.key)])
-          assert.equal(availableDisruptions(web, few, at(second)), availableDisruptions(web, all, at(second)));
-        const counts = ({ nodeName, podName }: InFlightEviction): boolean => nodeName === 'n1' || podName.startsWith('virt-launcher-');
+          assert.equal(
+            availableDisruptions(web, few, at(second)),
+            availableDisruptions(web, all, at(second)),
+          );
+        const counts = ({ nodeName, podName }: InFlightEviction): boolean =>
+          nodeName === 'n1' || podName.startsWith('virt-launcher-');
         const uidsOf = (some: readonly InFlightEviction[]): readonly string[] =>
           some
             .filter(counts)
@@ -89,10 +114,18 @@ test('whoever asks about a node or a budget gets what looking at all would give,
 });
 
 test('an accepted eviction ends when its budget has counted it: the status names the pod, or is younger than its deletion', () => {
-  const inFlight = inFlightOf(inFlightEviction('named'), inFlightEviction('deleted'), inFlightEviction('unseen'));
+  const inFlight = inFlightOf(
+    inFlightEviction('named'),
+    inFlightEviction('deleted'),
+    inFlightEviction('unseen'),
+  );
   inFlight.podLeft('deleted', '30');
   inFlight.settle(makeBudget('web', { resourceVersion: '30', disruptedPods: ['named'] }), at(1));
-  assert.deepEqual(uids(inFlight), ['deleted', 'unseen'], 'a status as old as the deletion has not counted it');
+  assert.deepEqual(
+    uids(inFlight),
+    ['deleted', 'unseen'],
+    'a status as old as the deletion has not counted it',
+  );
   inFlight.settle(makeBudget('web', { resourceVersion: '31' }), at(1));
   assert.deepEqual(uids(inFlight), ['unseen']);
 });
@@ -153,7 +186,12 @@ test('one that its own budget never shows is given up when any budget is looked 
 
 test('what has been counted in full is named no more', () => {
   const overrules = [{ budget: 'shop/web', healthy: 3 }];
-  const inFlight = inFlightOf(inFlightEviction('a', { budget: 'shop/other', deletionVersion: '30', overrules }));
+  const inFlight = inFlightOf(
+    inFlightEviction('a', { budget: 'shop/other', deletionVersion: '30', overrules }),
+  );
   inFlight.settle(makeBudget('web', { resourceVersion: '31', currentHealthy: 2 }), at(1));
-  assert.deepEqual(inFlight.get('a'), inFlightEviction('a', { budget: 'shop/other', deletionVersion: '30' }));
+  assert.deepEqual(
+    inFlight.get('a'),
+    inFlightEviction('a', { budget: 'shop/other', deletionVersion: '30' }),
+  );
 });

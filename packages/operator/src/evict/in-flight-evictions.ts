@@ -1,27 +1,40 @@
 import type { Budget } from '@drydock/core/drain';
-import { type InFlightEviction, isCounted, isLauncher, isReflected, reflectionLimitMs } from '@drydock/core/drain';
+import {
+  type InFlightEviction,
+  isCounted,
+  isLauncher,
+  isReflected,
+  reflectionLimitMs,
+} from '@drydock/core/drain';
 
 /**
  * Returns the budgets whose status has to count it: the one that it takes from, and those that it
  * overrules.
  */
-export const budgetKeysOf = ({ budget, overrules = [] }: InFlightEviction): readonly string[] => [
-  ...(budget === undefined ? [] : [budget]),
-  ...overrules.map(one => one.budget),
-];
+export function budgetKeysOf({ budget, overrules = [] }: InFlightEviction): readonly string[] {
+  return [...(budget === undefined ? [] : [budget]), ...overrules.map(one => one.budget)];
+}
 
 /** Reports whether no budget's status has to count it (any more). */
-export const hasNoBudget = (inFlightEviction: InFlightEviction): boolean => budgetKeysOf(inFlightEviction).length === 0;
+export function hasNoBudget(inFlightEviction: InFlightEviction): boolean {
+  return budgetKeysOf(inFlightEviction).length === 0;
+}
 
-const ofNode = (nodeName: string): string => `node ${nodeName}`;
-const ofBudget = (key: string): string => `budget ${key}`;
+function ofNode(nodeName: string): string {
+  return `node ${nodeName}`;
+}
+function ofBudget(key: string): string {
+  return `budget ${key}`;
+}
 const launchers = 'launchers of VMs';
 
-const groupsOf = (one: InFlightEviction): readonly string[] => [
-  ofNode(one.nodeName),
-  ...budgetKeysOf(one).map(ofBudget),
-  ...(isLauncher(one) ? [launchers] : []),
-];
+function groupsOf(one: InFlightEviction): readonly string[] {
+  return [
+    ofNode(one.nodeName),
+    ...budgetKeysOf(one).map(ofBudget),
+    ...(isLauncher(one) ? [launchers] : []),
+  ];
+}
 
 /**
  * An index of the in-flight evictions and deletions of all nodes, until their budgets have counted
@@ -99,14 +112,22 @@ export class InFlightEvictions {
       if (now.epochMilliseconds - atMs <= reflectionLimitMs) break;
       this.end(uid);
     }
-    for (const one of this.takingFrom(budget.key)) if (one.state === 'accepted') this.#settle(one, budget, now);
+    for (const one of this.takingFrom(budget.key))
+      if (one.state === 'accepted') this.#settle(one, budget, now);
   }
 
   #settle(inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): void {
     const { budget: asked, overrules, ...rest } = inFlightEviction;
-    const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now));
-    const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
-    const next: InFlightEviction = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
+    const left = overrules?.filter(
+      one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now),
+    );
+    const isLeft =
+      asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
+    const next: InFlightEviction = {
+      ...rest,
+      ...(isLeft && { budget: asked }),
+      ...(left && left.length > 0 && { overrules: left }),
+    };
     if (hasNoBudget(next)) this.end(inFlightEviction.uid);
     else this.put(next);
   }
@@ -120,7 +141,9 @@ export class InFlightEvictions {
   /** Removes it from all groups but these. */
   #leave(uid: string, kept: readonly string[]): void {
     const before = this.#inFlight.get(uid);
-    for (const group of before === undefined ? [] : groupsOf(before).filter(one => !kept.includes(one))) {
+    for (const group of before === undefined
+      ? []
+      : groupsOf(before).filter(one => !kept.includes(one))) {
       const uids = this.#uidsByGroup.get(group);
       uids?.delete(uid);
       if (uids?.size === 0) this.#uidsByGroup.delete(group);

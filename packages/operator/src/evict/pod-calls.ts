@@ -10,46 +10,58 @@ import type { ApiCall } from '@drydock/kube-client';
  */
 const evictionTimeoutMs = 45_000;
 
-const podPath = ({ pod }: PodCall): string =>
-  `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}`;
+function podPath({ pod }: PodCall): string {
+  return `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}`;
+}
 
 /**
  * Returns the delete options, always with the pod's uid: a successor of the same name is never
  * deleted.
  */
-const deleteOptions = ({ pod, gracePeriodSeconds }: PodCall): object => ({
-  preconditions: { uid: pod.uid },
-  ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
-});
+function deleteOptions({ pod, gracePeriodSeconds }: PodCall): object {
+  return {
+    preconditions: { uid: pod.uid },
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+  };
+}
 
-const eviction = (call: PodCall): ApiCall => ({
-  method: 'POST',
-  path: `${podPath(call)}/eviction`,
-  body: {
-    apiVersion: 'policy/v1',
-    kind: 'Eviction',
-    metadata: { name: call.pod.name, namespace: call.pod.namespace },
-    deleteOptions: deleteOptions(call),
-  },
-  priority: 'bulk',
-  timeoutMs: evictionTimeoutMs,
-});
+function eviction(call: PodCall): ApiCall {
+  return {
+    method: 'POST',
+    path: `${podPath(call)}/eviction`,
+    body: {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: call.pod.name, namespace: call.pod.namespace },
+      deleteOptions: deleteOptions(call),
+    },
+    priority: 'bulk',
+    timeoutMs: evictionTimeoutMs,
+  };
+}
 
-const deletion = (call: PodCall): ApiCall => ({
-  method: 'DELETE',
-  path: podPath(call),
-  body: { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions(call) },
-  priority: 'bulk',
-  timeoutMs: evictionTimeoutMs,
-});
+function deletion(call: PodCall): ApiCall {
+  return {
+    method: 'DELETE',
+    path: podPath(call),
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions(call) },
+    priority: 'bulk',
+    timeoutMs: evictionTimeoutMs,
+  };
+}
 
 /** Returns the call that makes the pod leave, or that requests it from its responders. */
-export const podCall = (call: PodCall): ApiCall => {
+export function podCall(call: PodCall): ApiCall {
   const { pod, method, requestFor } = call;
   if (requestFor !== undefined)
-    return { method: 'POST', path: evictionRequestsIn(pod.namespace), body: evictionRequestOf(pod, requestFor), priority: 'bulk' };
+    return {
+      method: 'POST',
+      path: evictionRequestsIn(pod.namespace),
+      body: evictionRequestOf(pod, requestFor),
+      priority: 'bulk',
+    };
   return method === 'evict' ? eviction(call) : deletion(call);
-};
+}
 
 const deadline = {
   reason: 'DeletedPastDeadline',
@@ -67,14 +79,17 @@ const shutDown = {
  * Returns what precedes a deletion by the ladder: the DisruptionTarget condition (KEP-3329), and an
  * event.
  */
-export const escalation = (
+export function escalation(
   call: PodCall,
   nodeName: string,
   now: Temporal.Instant,
-): { readonly mark: ApiCall; readonly note: KubeEvent } => {
+): { readonly mark: ApiCall; readonly note: KubeEvent } {
   const { pod, shutsDownVm, overrulesResponder } = call;
   const { reason, mark, text: usual } = shutsDownVm ? shutDown : deadline;
-  const text = overrulesResponder === undefined ? usual : `${usual}; the responder ${overrulesResponder} is overruled`;
+  const text =
+    overrulesResponder === undefined
+      ? usual
+      : `${usual}; the responder ${overrulesResponder} is overruled`;
   const condition = {
     type: 'DisruptionTarget',
     status: 'True',
@@ -94,7 +109,13 @@ export const escalation = (
       reason,
       message: `${text} (node ${nodeName})`,
       component: 'drydock',
-      about: { apiVersion: 'v1', kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.uid },
+      about: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        namespace: pod.namespace,
+        name: pod.name,
+        uid: pod.uid,
+      },
     },
   };
-};
+}

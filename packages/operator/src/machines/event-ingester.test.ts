@@ -14,10 +14,20 @@ import type { WriteOutcome, Writer } from '../write/writer.ts';
 import { EventIngester } from './event-ingester.ts';
 import { MachineCache } from './machine-cache.ts';
 
-type Known = { readonly machines?: readonly Machine[]; readonly nodes?: readonly Node[]; readonly requests?: readonly MachineRequest[] };
+type Known = {
+  readonly machines?: readonly Machine[];
+  readonly nodes?: readonly Node[];
+  readonly requests?: readonly MachineRequest[];
+};
 
-/** An intake that knows these objects, whose writes are answered one after the other; the last answer counts for all that follow. */
-const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: readonly WriteOutcome[] = [{ result: 'stored' }]) => {
+/**
+ * An intake that knows these objects, whose writes are answered one after the other; the last
+ * answer counts for all that follow.
+ */
+function bench(
+  { machines = [], nodes = [], requests = [] }: Known,
+  responses: readonly WriteOutcome[] = [{ result: 'stored' }],
+) {
   const writes: Write[] = [];
   const about: string[] = [];
   const pauses: number[] = [];
@@ -27,7 +37,10 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: r
       return Promise.resolve(responses[writes.push(write) - 1] ?? responses.at(-1)!);
     },
   } as unknown as Writer;
-  const clock = { now: () => at(0), sleep: (ms: number) => Promise.resolve(void pauses.push(ms)) } as unknown as Clock;
+  const clock = {
+    now: () => at(0),
+    sleep: (ms: number) => Promise.resolve(void pauses.push(ms)),
+  } as unknown as Clock;
   const log = new FakeLog();
   const unused = {
     api: new ScriptedApi(),
@@ -42,26 +55,62 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: r
   for (const request of requests) machineCache.requests.observe(request);
   const cache = { nodes: new NodeCache() };
   for (const node of nodes) cache.nodes.observe(node);
-  const options = { machines: machineCache, cache: cache as unknown as ClusterCache, writer, adapter: machineAdapter, clock };
-  return { ingester: new EventIngester({ ...options, namespace: 'drydock-system' }), writes, about, pauses };
-};
+  const options = {
+    machines: machineCache,
+    cache: cache as unknown as ClusterCache,
+    writer,
+    adapter: machineAdapter,
+    clock,
+  };
+  return {
+    ingester: new EventIngester({ ...options, namespace: 'drydock-system' }),
+    writes,
+    about,
+    pauses,
+  };
+}
 
 const own = makeMachine({ providerId: 'aws:///a/i-1' });
 const { nodeName: _none, ...nodeless } = own;
 const node = makeNode({ providerId: 'aws:///a/i-n' });
 
 describe('whom an announcement is about', () => {
-  const target = (known: Known, by: (ingester: EventIngester) => AnnouncedTarget | undefined) => by(bench(known).ingester);
+  const target = (known: Known, by: (ingester: EventIngester) => AnnouncedTarget | undefined) =>
+    by(bench(known).ingester);
 
   const of = makeNode({ providerId: 'aws:///a/i-1' });
-  const alien = makeMachine({ key: 'capi/customer/db-1', namespace: 'customer', name: 'db-1', uid: 'db', providerId: 'vsphere://4230' });
+  const alien = makeMachine({
+    key: 'capi/customer/db-1',
+    namespace: 'customer',
+    name: 'db-1',
+    uid: 'db',
+    providerId: 'vsphere://4230',
+  });
 
   test('what the cloud calls a machine: the machine, else the node, else nobody', () => {
-    const found = (known: Known, instance: string) => target(known, ingester => ingester.targetOf(instance));
-    assert.deepEqual(found({ machines: [own], nodes: [of] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' });
-    assert.deepEqual(found({ machines: [nodeless] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: nodeless });
-    assert.deepEqual(found({ machines: [own] }, 'i-1'), { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' }, 'a node elsewhere');
-    assert.deepEqual(found({ nodes: [node] }, 'i-n'), { name: 'n1', instance: 'i-n', nodeName: 'n1' });
+    const found = (known: Known, instance: string) =>
+      target(known, ingester => ingester.targetOf(instance));
+    assert.deepEqual(found({ machines: [own], nodes: [of] }, 'i-1'), {
+      name: 'm1',
+      instance: 'i-1',
+      machine: own,
+      nodeName: 'n1',
+    });
+    assert.deepEqual(found({ machines: [nodeless] }, 'i-1'), {
+      name: 'm1',
+      instance: 'i-1',
+      machine: nodeless,
+    });
+    assert.deepEqual(
+      found({ machines: [own] }, 'i-1'),
+      { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' },
+      'a node elsewhere',
+    );
+    assert.deepEqual(found({ nodes: [node] }, 'i-n'), {
+      name: 'n1',
+      instance: 'i-n',
+      nodeName: 'n1',
+    });
     assert.equal(found({ nodes: [node] }, 'i-9'), undefined);
     assert.deepEqual(
       found({ machines: [own], nodes: [node] }, 'i-1'),
@@ -71,7 +120,13 @@ describe('whom an announcement is about', () => {
   });
 
   test('several that are called so: none, whichever comes first', () => {
-    const twin = makeMachine({ key: 'capi/tenant/m2', namespace: 'tenant', name: 'm2', uid: 'm2', providerId: 'aws:///a/i-1' });
+    const twin = makeMachine({
+      key: 'capi/tenant/m2',
+      namespace: 'tenant',
+      name: 'm2',
+      uid: 'm2',
+      providerId: 'aws:///a/i-1',
+    });
     for (const machines of [
       [own, twin],
       [twin, own],
@@ -100,10 +155,20 @@ describe('whom an announcement is about', () => {
     assert.deepEqual(found({ machines: [own, alien], nodes: [of] }), ['m1', 'i-1']);
     assert.deepEqual(found({ machines: [alien, own], nodes: [of] }), ['m1', 'i-1']);
     assert.deepEqual(found({ machines: [alien], nodes: [of] }), ['n1', 'i-1']);
-    assert.deepEqual(found({ machines: [makeMachine()], nodes: [node] }), ['n1', 'i-n'], 'no providerID on the Machine');
-    assert.deepEqual(found({ machines: [own], nodes: [makeNode()] }), ['n1', 'n1'], 'no providerID on the node');
+    assert.deepEqual(
+      found({ machines: [makeMachine()], nodes: [node] }),
+      ['n1', 'i-n'],
+      'no providerID on the Machine',
+    );
+    assert.deepEqual(
+      found({ machines: [own], nodes: [makeNode()] }),
+      ['n1', 'n1'],
+      'no providerID on the node',
+    );
     assert.equal(
-      target({ nodes: [makeNode({ key: 'n2', name: 'n2' })] }, ingester => ingester.targetOfNode('n1')),
+      target({ nodes: [makeNode({ key: 'n2', name: 'n2' })] }, ingester =>
+        ingester.targetOfNode('n1'),
+      ),
       undefined,
     );
   });
@@ -111,8 +176,17 @@ describe('whom an announcement is about', () => {
   test('a Machine by its name, under that name where the cloud has none for it', () => {
     const bare = makeMachine();
     const found = (known: Known) => target(known, ingester => ingester.targetNamed('m1'));
-    assert.deepEqual(found({ machines: [bare] }), { name: 'm1', instance: 'm1', machine: bare, nodeName: 'n1' });
-    assert.deepEqual(found({ machines: [nodeless] }), { name: 'm1', instance: 'i-1', machine: nodeless });
+    assert.deepEqual(found({ machines: [bare] }), {
+      name: 'm1',
+      instance: 'm1',
+      machine: bare,
+      nodeName: 'n1',
+    });
+    assert.deepEqual(found({ machines: [nodeless] }), {
+      name: 'm1',
+      instance: 'i-1',
+      machine: nodeless,
+    });
     assert.deepEqual(
       found({ machines: [bare], nodes: [node] }),
       { name: 'm1', instance: 'm1', machine: bare },
@@ -123,7 +197,12 @@ describe('whom an announcement is about', () => {
 
 describe('what is taken in', () => {
   const about: AnnouncedTarget = { name: 'm1', instance: 'i-1', machine: own, nodeName: 'n1' };
-  const look = (target = about, events = [makeEvent()]) => ({ target, events, source: 'aws', complete: true });
+  const look = (target = about, events = [makeEvent()]) => ({
+    target,
+    events,
+    source: 'aws',
+    complete: true,
+  });
 
   test('a machine of which one thing is pending gets an object, one of which all is over does not', async () => {
     const over = makeEvent({ id: 'e0', state: 'Completed' });
@@ -139,15 +218,33 @@ describe('what is taken in', () => {
   });
 
   /** What there is already, whom the announcement is about, and what becomes of it. */
-  const { machineNamespace: _unsaid, ...unnamed } = makeMachineRequest({ instance: '', events: [] });
+  const { machineNamespace: _unsaid, ...unnamed } = makeMachineRequest({
+    instance: '',
+    events: [],
+  });
   const bareNode: AnnouncedTarget = { name: 'm1', instance: 'i-1', nodeName: 'm1' };
   const objects: readonly (readonly [string, MachineRequest, AnnouncedTarget, string])[] = [
     ['the same instance', makeMachineRequest({ events: [] }), about, 'PATCH'],
-    ['a machine of that namespace, whose instance was not known', { ...unnamed, machineNamespace: 'machines' }, about, 'PATCH'],
+    [
+      'a machine of that namespace, whose instance was not known',
+      { ...unnamed, machineNamespace: 'machines' },
+      about,
+      'PATCH',
+    ],
     ['a machine of another namespace', { ...unnamed, machineNamespace: 'others' }, about, 'POST'],
-    ['another instance of that name', { ...unnamed, machineNamespace: 'machines', instance: 'i-9' }, about, 'POST'],
+    [
+      'another instance of that name',
+      { ...unnamed, machineNamespace: 'machines', instance: 'i-9' },
+      about,
+      'POST',
+    ],
     ['nobody knows which machine, and a node is meant', unnamed, bareNode, 'POST'],
-    ['the same instance, and being deleted', makeMachineRequest({ events: [], deleting: true }), about, ''],
+    [
+      'the same instance, and being deleted',
+      makeMachineRequest({ events: [], deleting: true }),
+      about,
+      '',
+    ],
   ];
 
   for (const [what, request, target, method] of objects) {
@@ -162,10 +259,14 @@ describe('what is taken in', () => {
     const noted = async (request: MachineRequest): Promise<unknown> => {
       const { ingester, writes } = bench({ requests: [request] });
       await ingester.take(look(about));
-      const { annotations } = (writes[0]?.body['metadata'] ?? {}) as { readonly annotations?: unknown };
+      const { annotations } = (writes[0]?.body['metadata'] ?? {}) as {
+        readonly annotations?: unknown;
+      };
       return annotations;
     };
-    assert.deepEqual(await noted(makeMachineRequest({ events: [] })), { 'drydock.dev/independent-of-events': 'true' });
+    assert.deepEqual(await noted(makeMachineRequest({ events: [] })), {
+      'drydock.dev/independent-of-events': 'true',
+    });
     assert.equal(await noted(makeMachineRequest({ events: [makeEvent({ id: 'e0' })] })), undefined);
   });
 
@@ -177,19 +278,28 @@ describe('what is taken in', () => {
       const { name } = (writes[0]?.body['metadata'] ?? {}) as { readonly name?: string };
       return name;
     };
-    assert.deepEqual([await nameFor(about), await nameFor(bareNode)], ['mm-machines-m1', 'mm-node-m1']);
+    assert.deepEqual(
+      [await nameFor(about), await nameFor(bareNode)],
+      ['mm-machines-m1', 'mm-node-m1'],
+    );
   });
 
   test('of what was known and what is new, only the news is told, by its code or else its kind', async () => {
-    const [old, moved] = [makeEvent({ id: 'old' }), makeEvent({ id: 'moved', code: 'instance-stop' })];
+    const [old, moved] = [
+      makeEvent({ id: 'old' }),
+      makeEvent({ id: 'moved', code: 'instance-stop' }),
+    ];
     const request = makeMachineRequest({ events: [old, moved] });
     const { ingester, writes } = bench({ requests: [request] });
     const { deadline: _none, ...fresh } = makeEvent({ id: 'fresh', kind: 'freeze' });
     await ingester.take(look(about, [old, { ...moved, deadline: at(60) }, fresh]));
-    assert.deepEqual(writes.flatMap(({ events: announce }) => announce.map(({ message }) => message)).toSorted(), [
-      'aws says: freeze scheduled',
-      'aws says: instance-stop scheduled, deadline 2026-11-21T08:01:00Z',
-    ]);
+    assert.deepEqual(
+      writes.flatMap(({ events: announce }) => announce.map(({ message }) => message)).toSorted(),
+      [
+        'aws says: freeze scheduled',
+        'aws says: instance-stop scheduled, deadline 2026-11-21T08:01:00Z',
+      ],
+    );
   });
 
   test('whoever is stopped waits for no other try, and begins none', async () => {
@@ -198,7 +308,10 @@ describe('what is taken in', () => {
     const taken = ingester.take(look(), stop.signal);
     stop.abort();
     assert.equal(await taken, 'another writer keeps changing the object');
-    assert.ok(writes.length <= 2 && pauses.length <= 1, `${writes.length} writes, ${pauses.length} pauses`);
+    assert.ok(
+      writes.length <= 2 && pauses.length <= 1,
+      `${writes.length} writes, ${pauses.length} pauses`,
+    );
     assert.equal(await ingester.take(look(), stop.signal), 'the operator is stopping');
   });
 
@@ -215,7 +328,10 @@ describe('what is taken in', () => {
       assert.deepEqual([writes.length, pauses, names[0]], [6, [100, 200, 400, 800, 1600], 'n1']);
     }
     const won = bench({}, [{ result: 'conflict' }, { result: 'stored' }]);
-    assert.equal(await won.ingester.take(look({ name: 'm1', instance: 'i-1', machine: nodeless })), undefined);
+    assert.equal(
+      await won.ingester.take(look({ name: 'm1', instance: 'i-1', machine: nodeless })),
+      undefined,
+    );
     assert.deepEqual([won.pauses, won.about], [[100], ['m1', 'm1']]);
   });
 });

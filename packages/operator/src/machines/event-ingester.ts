@@ -1,6 +1,12 @@
 import { sameJson } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
-import type { AnnouncedTarget, EventSource, Machine, MachineAdapter, MachineRequest } from '@drydock/core/machine';
+import type {
+  AnnouncedTarget,
+  EventSource,
+  Machine,
+  MachineAdapter,
+  MachineRequest,
+} from '@drydock/core/machine';
 import {
   announce,
   independentAnnotation,
@@ -99,7 +105,8 @@ export class EventIngester {
     const node = nodes.of(machine);
     const { name, nodeName } = machine;
     const instance = instanceOf(machine.providerId) ?? name;
-    const named = nodeName !== undefined && nodes.get(nodeName) === undefined ? nodeName : undefined;
+    const named =
+      nodeName !== undefined && nodes.get(nodeName) === undefined ? nodeName : undefined;
     const own = 'found' in node ? node.found.name : named;
     return { name, instance, machine, ...(own !== undefined && { nodeName: own }) };
   }
@@ -116,7 +123,10 @@ export class EventIngester {
       if (signal?.aborted === true) return problem ?? 'the operator is stopping';
       const write = this.#writeFor(look);
       if (write === undefined) return undefined;
-      const written = await this.#options.writer.write(write, look.target.nodeName ?? look.target.name);
+      const written = await this.#options.writer.write(
+        write,
+        look.target.nodeName ?? look.target.name,
+      );
       if (written.result === 'stored') return undefined;
       problem = textOf(written);
     }
@@ -127,11 +137,16 @@ export class EventIngester {
     const { adapter, clock } = this.#options;
     const known = this.#requestOf(look.target);
     const events = sorted(mergeEvents(known?.events ?? [], look.events, look, clock.now()));
-    if (known === undefined) return events.some(isPending) || events.some(isWord) ? this.#creation(look, events) : undefined;
+    if (known === undefined)
+      return events.some(isPending) || events.some(isWord)
+        ? this.#creation(look, events)
+        : undefined;
     if (known.deleting) return undefined;
     const spec = adapter.eventsSpec(events);
     if (sameJson(spec, adapter.eventsSpec(known.events))) return undefined;
-    const metadata = known.independent ? { metadata: { annotations: { [independentAnnotation]: 'true' } } } : {};
+    const metadata = known.independent
+      ? { metadata: { annotations: { [independentAnnotation]: 'true' } } }
+      : {};
     return ownWrite(known, 'record the announcements', { spec, ...metadata }, told(known, events));
   }
 
@@ -139,18 +154,28 @@ export class EventIngester {
     const { name, instance, machine, nodeName } = target;
     const providerId = this.#providerIdOf(target);
     const isNamed = (request: MachineRequest): boolean =>
-      request.instance === instance || (providerId !== undefined && isCalled(providerId, request.instance));
+      request.instance === instance ||
+      (providerId !== undefined && isCalled(providerId, request.instance));
     // A node without a providerID at the time of an announcement was identified by its name.
-    const isNode = (request: MachineRequest): boolean => machine === undefined && request.nodeOnly && request.instance === nodeName;
+    const isNode = (request: MachineRequest): boolean =>
+      machine === undefined && request.nodeOnly && request.instance === nodeName;
     const isNameless = (request: MachineRequest): boolean =>
-      machine !== undefined && request.machineNamespace === machine.namespace && request.instance === '';
-    return this.#options.machines.requests.in(name).find(request => isNamed(request) || isNode(request) || isNameless(request));
+      machine !== undefined &&
+      request.machineNamespace === machine.namespace &&
+      request.instance === '';
+    return this.#options.machines.requests
+      .in(name)
+      .find(request => isNamed(request) || isNode(request) || isNameless(request));
   }
 
   #providerIdOf({ name, machine, nodeName }: AnnouncedTarget): string | undefined {
     const { machines, cache } = this.#options;
     const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
-    return node?.providerId ?? machines.machines.in(name).find(({ namespace }) => namespace === machine?.namespace)?.providerId;
+    return (
+      node?.providerId ??
+      machines.machines.in(name).find(({ namespace }) => namespace === machine?.namespace)
+        ?.providerId
+    );
   }
 
   /**
@@ -160,7 +185,9 @@ export class EventIngester {
   #nameFor({ name, machine }: AnnouncedTarget): string {
     const { machines, namespace } = this.#options;
     const usual = `mm-${name}`;
-    return machines.requests.get(`${namespace}/${usual}`) === undefined ? usual : `mm-${machine?.namespace ?? 'node'}-${name}`;
+    return machines.requests.get(`${namespace}/${usual}`) === undefined
+      ? usual
+      : `mm-${machine?.namespace ?? 'node'}-${name}`;
   }
 
   #creation({ target, response }: MachineObservation, events: readonly MachineEvent[]): Write {
@@ -181,20 +208,28 @@ export class EventIngester {
  * Reports whether the event is kept even when it is over: its sender gives the time at which it was
  * written, and a copy of the announcement may arrive later.
  */
-const isWord = ({ toldAt }: MachineEvent): boolean => toldAt !== undefined;
+function isWord({ toldAt }: MachineEvent): boolean {
+  return toldAt !== undefined;
+}
 
-const textOf = (written: Exclude<WriteOutcome, { result: 'stored' }>): string =>
-  'message' in written
+function textOf(written: Exclude<WriteOutcome, { result: 'stored' }>): string {
+  return 'message' in written
     ? written.message
     : written.result === 'conflict'
       ? 'another writer keeps changing the object'
       : 'the API server refused the last write';
+}
 
-const wordsOf = ({ provider, code, kind, state, deadline }: MachineEvent): string =>
-  `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;
+function wordsOf({ provider, code, kind, state, deadline }: MachineEvent): string {
+  return `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;
+}
 
-const told = (request: MachineRequest, events: readonly MachineEvent[]): Write['events'] => {
-  const before = new Map(request.events.map(event => [`${event.provider} ${event.id}`, wordsOf(event)]));
-  const news = events.filter(event => before.get(`${event.provider} ${event.id}`) !== wordsOf(event));
+function told(request: MachineRequest, events: readonly MachineEvent[]): Write['events'] {
+  const before = new Map(
+    request.events.map(event => [`${event.provider} ${event.id}`, wordsOf(event)]),
+  );
+  const news = events.filter(
+    event => before.get(`${event.provider} ${event.id}`) !== wordsOf(event),
+  );
   return news.map(event => announce(request, 'Normal', 'EventChanged', wordsOf(event)));
-};
+}

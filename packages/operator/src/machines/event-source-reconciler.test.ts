@@ -8,18 +8,20 @@ import { announced, type Furniture, machineBench, paths } from '../testing/machi
 const request = paths.request('mm-m1');
 
 /** Machine m1 with its node. */
-const furnished = (furniture: Furniture): void => {
+function furnished(furniture: Furniture): void {
   furniture.machineApi();
   furniture.machine('m1');
   furniture.node('n-m1', 'aws:///a/i-m1');
-};
+}
 
 type Bench = ReturnType<typeof machineBench>;
 
-const statesOf = ({ part }: Bench): readonly string[] => {
-  const { events = [] } = part(request, 'spec') as { readonly events?: readonly { readonly id: string; readonly state: string }[] };
+function statesOf({ part }: Bench): readonly string[] {
+  const { events = [] } = part(request, 'spec') as {
+    readonly events?: readonly { readonly id: string; readonly state: string }[];
+  };
   return events.map(({ id, state }) => `${id} ${state}`).sort();
-};
+}
 
 const freeze = announced('i-m1', { kind: 'freeze' });
 
@@ -33,7 +35,9 @@ describe('a cloud that is asked', () => {
     const bench = machineBench(scanned);
     bench.cloud.events = [freeze];
     await bench.wait(1);
-    await bench.manager.receive([announced('m1', { id: 'sent', kind: 'freeze', source: 'sender' })]);
+    await bench.manager.receive([
+      announced('m1', { id: 'sent', kind: 'freeze', source: 'sender' }),
+    ]);
     bench.cloud.events = [];
     await bench.wait(3600);
     assert.deepEqual(statesOf(bench), ['e-i-m1 Cancelled', 'sent Scheduled']);
@@ -59,7 +63,10 @@ describe('a cloud that is asked', () => {
       await bench.end();
       return told;
     };
-    assert.deepEqual([await warns({}), await warns({ trouble: { reason: 'Throttled', message: 'slowly' } })], [false, true]);
+    assert.deepEqual(
+      [await warns({}), await warns({ trouble: { reason: 'Throttled', message: 'slowly' } })],
+      [false, true],
+    );
   });
 
   test('is told of as one that failed where the look at it throws', async () => {
@@ -84,9 +91,15 @@ describe('a cloud that is asked', () => {
 describe('what nodes and their agents say', () => {
   const notice = (over: JsonObject = {}): JsonObject => ({
     metadata: { name: 'n-m1', uid: 'notice-uid' },
-    spec: { provider: 'aws', instance: 'i-m1', events: [{ ...freeze, source: 'x' } as unknown as JsonObject], ...over },
+    spec: {
+      provider: 'aws',
+      instance: 'i-m1',
+      events: [{ ...freeze, source: 'x' } as unknown as JsonObject],
+      ...over,
+    },
   });
-  const signals = ({ labels }: Node) => (labels['freeze'] === undefined ? [] : [{ ...freeze, provider: 'node', source: 'nodes' }]);
+  const signals = ({ labels }: Node) =>
+    labels['freeze'] === undefined ? [] : [{ ...freeze, provider: 'node', source: 'nodes' }];
 
   test('a node is heard as soon as it changes, and takes back what it does not say any more', async () => {
     const bench = machineBench(
@@ -115,7 +128,9 @@ describe('what nodes and their agents say', () => {
     await bench.wait(1);
     let tries = 0;
     bench.server.responses = ({ method, path }) =>
-      method === 'DELETE' && path === paths.notice('n-m1') && (tries += 1) === 1 ? failure(500, 'broken') : undefined;
+      method === 'DELETE' && path === paths.notice('n-m1') && (tries += 1) === 1
+        ? failure(500, 'broken')
+        : undefined;
     bench.cluster.remove(paths.node('n-m1'));
     await bench.calm();
     assert.deepEqual([tries, bench.cluster.get(paths.notice('n-m1')) !== undefined], [1, true]);
@@ -153,17 +168,31 @@ test('what is sent about nobody is refused', async () => {
   });
   await bench.wait(1);
   const { instance: _nobody, ...event } = freeze;
-  assert.deepEqual(await bench.manager.receive([event]), { refused: 'no node or machine of this cluster is called ' });
+  assert.deepEqual(await bench.manager.receive([event]), {
+    refused: 'no node or machine of this cluster is called ',
+  });
   await bench.end();
 });
 
 describe('machine APIs', () => {
   const asked = (cluster: Bench['cluster']): unknown =>
     cluster.put(request, {
-      metadata: { name: 'mm-m1', namespace: 'drydock-system', uid: 'mmm1-uid', finalizers: ['drydock.dev/machine-maintenance'] },
-      spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1', strategy: 'Notify' },
+      metadata: {
+        name: 'mm-m1',
+        namespace: 'drydock-system',
+        uid: 'mmm1-uid',
+        finalizers: ['drydock.dev/machine-maintenance'],
+      },
+      spec: {
+        maintenancescheduled: false,
+        machineid: 'i-m1',
+        machinelink: 'm1',
+        strategy: 'Notify',
+      },
     });
-  const reasonWith = async (fill: (furniture: Furniture, cluster: Bench['cluster']) => void): Promise<unknown> => {
+  const reasonWith = async (
+    fill: (furniture: Furniture, cluster: Bench['cluster']) => void,
+  ): Promise<unknown> => {
     const bench = machineBench((furniture, cluster) => {
       fill(furniture, cluster);
       asked(cluster);
@@ -175,11 +204,17 @@ describe('machine APIs', () => {
     return found;
   };
   const served = (cluster: Bench['cluster'], ...names: readonly string[]): unknown =>
-    cluster.put(paths.api, { resources: names.map(name => ({ name })), metadata: { name: 'v1beta1' } });
+    cluster.put(paths.api, {
+      resources: names.map(name => ({ name })),
+      metadata: { name: 'v1beta1' },
+    });
 
   test('one that serves no machines, or whose machines nobody may read, says nothing of machines', async () => {
     const machines = `${paths.api}/machines`;
-    const scenes: readonly (readonly [(furniture: Furniture, cluster: Bench['cluster']) => void, unknown])[] = [
+    const scenes: readonly (readonly [
+      (furniture: Furniture, cluster: Bench['cluster']) => void,
+      unknown,
+    ])[] = [
       [furnished, 'EventPending'],
       [(_, cluster) => served(cluster, 'machinesets'), 'NoMachineApi'],
       [
@@ -214,7 +249,9 @@ describe('machine APIs', () => {
       cluster.withheld.add(path);
     });
     await bench.wait(1);
-    assert.deepEqual(bench.manager.unsynced, ['machinemaintenances.machinemaintenance.managed.openshift.io']);
+    assert.deepEqual(bench.manager.unsynced, [
+      'machinemaintenances.machinemaintenance.managed.openshift.io',
+    ]);
     await bench.end();
   });
 
@@ -223,8 +260,13 @@ describe('machine APIs', () => {
       method === 'GET' && path === paths.api ? response(503, { message: 'busy' }) : undefined;
     const bench = machineBench((_, cluster) => asked(cluster), { responses });
     await bench.wait(1);
-    const [line] = bench.log.lines.filter(({ message }) => message.startsWith('failed to discover the machine APIs'));
-    assert.equal(line?.fields['error'], 'failed to discover what machine.openshift.io/v1beta1 serves: busy');
+    const [line] = bench.log.lines.filter(({ message }) =>
+      message.startsWith('failed to discover the machine APIs'),
+    );
+    assert.equal(
+      line?.fields['error'],
+      'failed to discover what machine.openshift.io/v1beta1 serves: busy',
+    );
     assert.deepEqual(bench.manager.states(), [['MachineMaintenance', 'Pending']]);
     await bench.end();
   });

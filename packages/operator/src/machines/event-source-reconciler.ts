@@ -27,7 +27,11 @@ import { reportScan } from './report-scan.ts';
  * aborted signal only: a failure is returned as `trouble`.
  */
 export interface EventScanner {
-  scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<SourceObservation>;
+  scan(
+    source: EventSource,
+    machines: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ): Promise<SourceObservation>;
 }
 
 /**
@@ -95,13 +99,15 @@ export class EventSourceReconciler {
 
   nodeChanged(node: Node): void {
     if (this.#signalSources().length > 0) this.#queue.add(`node/${node.name}`);
-    if (this.#options.machines.notices.get(node.name) !== undefined) this.#queue.add(`notice/${node.name}`);
+    if (this.#options.machines.notices.get(node.name) !== undefined)
+      this.#queue.add(`notice/${node.name}`);
   }
 
   /** Queues all nodes and notices, after a start and after a change of the configured signals. */
   enqueueAll(): void {
     // Without a source for node signals, nodes are not read.
-    if (this.#signalSources().length > 0) for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
+    if (this.#signalSources().length > 0)
+      for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
     for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
   }
@@ -112,7 +118,9 @@ export class EventSourceReconciler {
   }
 
   #signalSources(): readonly EventSource[] {
-    return [...this.#options.machines.sources.values()].filter(({ signals, presets }) => signals.length > 0 || presets.length > 0);
+    return [...this.#options.machines.sources.values()].filter(
+      ({ signals, presets }) => signals.length > 0 || presets.length > 0,
+    );
   }
 
   async #work(key: string): Promise<void> {
@@ -127,10 +135,16 @@ export class EventSourceReconciler {
 
   /** Reports a scan that has thrown as a failed scan. */
   async #broken(key: string, message: string): Promise<void> {
-    const source = key.startsWith('scan/') ? this.#options.machines.sources.get(key.slice('scan/'.length)) : undefined;
+    const source = key.startsWith('scan/')
+      ? this.#options.machines.sources.get(key.slice('scan/'.length))
+      : undefined;
     if (source === undefined) return;
     const trouble = { reason: 'Failed', message } as const;
-    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [], trouble }, this.#options);
+    await reportScan(
+      source,
+      { at: this.#options.clock.now(), unknown: [], withoutProviderId: [], trouble },
+      this.#options,
+    );
   }
 
   async #lookAtNode(name: string): Promise<void> {
@@ -139,7 +153,16 @@ export class EventSourceReconciler {
     const target = node && ingester.targetOfNode(name);
     if (node === undefined || target === undefined) return;
     for (const source of this.#signalSources()) {
-      await this.#take({ target, events: signals(node, source), source: source.name, complete: true, response: source }, `node/${name}`);
+      await this.#take(
+        {
+          target,
+          events: signals(node, source),
+          source: source.name,
+          complete: true,
+          response: source,
+        },
+        `node/${name}`,
+      );
     }
   }
 
@@ -150,7 +173,8 @@ export class EventSourceReconciler {
   async #takeNotice(name: string): Promise<void> {
     const { machines, cache, ingester, recorder } = this.#options;
     const notice = machines.notices.get(name);
-    if (notice !== undefined && cache.nodes.get(name) === undefined) return this.#forgetNotice(notice);
+    if (notice !== undefined && cache.nodes.get(name) === undefined)
+      return this.#forgetNotice(notice);
     const target = ingester.targetOfNode(name);
     if (notice === undefined || target === undefined) return;
     const providerId = cache.nodes.get(name)?.providerId;
@@ -163,7 +187,13 @@ export class EventSourceReconciler {
         resourceVersion: notice.resourceVersion,
       };
       const message = `Ignored: the notice names machine ${notice.instance}, but node ${name} is machine ${instanceOf(providerId)}`;
-      recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component: 'drydock', about });
+      recorder.record({
+        type: 'Warning',
+        reason: 'NotOwnNode',
+        message,
+        component: 'drydock',
+        about,
+      });
       return;
     }
     const source = `agent/${notice.provider}`;
@@ -192,7 +222,10 @@ export class EventSourceReconciler {
     const { ingester, log, clock } = this.#options;
     const problem = await ingester.take(look, this.#stop.signal);
     if (problem === undefined) return;
-    log.warn('failed to store announcements; retrying', { machine: look.target.name, error: problem });
+    log.warn('failed to store announcements; retrying', {
+      machine: look.target.name,
+      error: problem,
+    });
     this.#queue.addAt(key, secondsAfter(clock.now(), 5));
   }
 
@@ -219,14 +252,21 @@ export class EventSourceReconciler {
    */
   async #follows(source: EventSource): Promise<void> {
     if (source.status['observedGeneration'] === source.generation) return;
-    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] }, this.#options);
+    await reportScan(
+      source,
+      { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] },
+      this.#options,
+    );
   }
 
   /**
    * Returns the instances of EC2, by the providerIDs of Machines and nodes, each once. A providerID
    * of AWS in another form (nodes of Fargate) is no instance, and is not queried.
    */
-  #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
+  #instances(): {
+    readonly instances: ReadonlyMap<string, string>;
+    readonly without: readonly string[];
+  } {
     const { machines, cache } = this.#options;
     const all = [...machines.machines.values()];
     const ids = [...all, ...cache.nodes.values()].flatMap(({ providerId }) =>
@@ -242,7 +282,9 @@ export class EventSourceReconciler {
     return { instances: new Map(named), without: without.sort() };
   }
 
-  async #ask(source: EventSource): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
+  async #ask(
+    source: EventSource,
+  ): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
     const { scanner, ingester, log, clock } = this.#options;
     const { instances, without } = this.#instances();
     const seen = await scanner.scan(source, instances, this.#stop.signal);
@@ -250,33 +292,60 @@ export class EventSourceReconciler {
       const target = ingester.targetOf(instances.get(instance) ?? instance);
       if (target === undefined) continue;
       const events = seen.events.filter(event => event.instance === instance);
-      await this.#take({ target, events, source: source.name, complete: true, response: source }, `scan/${source.name}`);
+      await this.#take(
+        { target, events, source: source.name, complete: true, response: source },
+        `scan/${source.name}`,
+      );
     }
     const now = clock.now();
     const trouble = seen.trouble && { trouble: seen.trouble };
-    if (trouble !== undefined) log.warn('failed to read an event source', { source: source.name, ...seen.trouble });
-    const nextAt = secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now));
+    if (trouble !== undefined)
+      log.warn('failed to read an event source', { source: source.name, ...seen.trouble });
+    const nextAt = secondsAfter(
+      now,
+      this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now),
+    );
     const machines = seen.looked.size;
     const pending = seen.events.filter(isPending).length;
-    return { nextAt, result: { at: now, nextAt, machines, pending, unknown: seen.unknown, withoutProviderId: without, ...trouble } };
+    return {
+      nextAt,
+      result: {
+        at: now,
+        nextAt,
+        machines,
+        pending,
+        unknown: seen.unknown,
+        withoutProviderId: without,
+        ...trouble,
+      },
+    };
   }
 
   /** Returns the machines that have, or had, an event. The others cost nothing. */
   #concerned({ looked, events, source }: SourceObservation): ReadonlySet<string> {
-    const before = [...this.#options.machines.requests.values()].filter(request => request.events.some(event => event.source === source));
+    const before = [...this.#options.machines.requests.values()].filter(request =>
+      request.events.some(event => event.source === source),
+    );
     return new Set(
-      [...events.flatMap(({ instance }) => instance ?? []), ...before.map(({ instance }) => instance)].filter(instance =>
-        looked.has(instance),
-      ),
+      [
+        ...events.flatMap(({ instance }) => instance ?? []),
+        ...before.map(({ instance }) => instance),
+      ].filter(instance => looked.has(instance)),
     );
   }
 
-  #pauseAfter({ events, trouble }: SourceObservation, interval: number, now: Temporal.Instant): number {
+  #pauseAfter(
+    { events, trouble }: SourceObservation,
+    interval: number,
+    now: Temporal.Instant,
+  ): number {
     if (trouble !== undefined) return Math.min(interval, afterTrouble);
     const near = events.some(
       event =>
         isPending(event) &&
-        (event.state === 'Active' || (event.deadline !== undefined && isBefore(event.deadline, secondsAfter(now, 2 * interval)))),
+        (event.state === 'Active' ||
+          (event.deadline !== undefined &&
+            isBefore(event.deadline, secondsAfter(now, 2 * interval)))),
     );
     return near ? Math.min(interval, soon) : interval;
   }

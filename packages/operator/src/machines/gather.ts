@@ -34,7 +34,10 @@ import type { MachineCache } from './machine-cache.ts';
 const maxChain = 3;
 
 /** Returns the known owners of a machine, from the nearest to the uppermost. */
-const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): readonly MachineSet[] => {
+function setsOf(
+  { sets }: MachineCache,
+  { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>,
+): readonly MachineSet[] {
   const found: MachineSet[] = [];
   let next = owner;
   while (found.length < maxChain && next !== undefined) {
@@ -44,97 +47,142 @@ const setsOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine,
     next = set.owner;
   }
   return found;
-};
+}
 
 /** Returns the uppermost known owner, which would create another machine when this one is gone. */
-const setOf = (machines: MachineCache, machine: Machine): MachineSet | undefined => setsOf(machines, machine).at(-1);
+function setOf(machines: MachineCache, machine: Machine): MachineSet | undefined {
+  return setsOf(machines, machine).at(-1);
+}
 
 /** Machine and Node of a request, as far as their identity is proven. */
 export type Subject = Pick<MachineSnapshot, 'machine' | 'node' | 'unidentified'>;
 
 /** Reports whether the providerID is consistent with the instance; a missing or unknown one is. */
-const isCalledSo = (providerId: string | undefined, instance: string): boolean =>
-  providerId === undefined || instanceOf(providerId) === undefined || isCalled(providerId, instance);
+function isCalledSo(providerId: string | undefined, instance: string): boolean {
+  return (
+    providerId === undefined ||
+    instanceOf(providerId) === undefined ||
+    isCalled(providerId, instance)
+  );
+}
 
 /**
  * Reports whether the Machine is the one that the request names: its name in the cloud is as in the
  * request, and it is still the one that the work began with.
  */
-const isNamed = ({ uid, name, providerId }: Machine, { instance, history }: MachineRequest): boolean => {
+function isNamed(
+  { uid, name, providerId }: Machine,
+  { instance, history }: MachineRequest,
+): boolean {
   if (history.machineUid !== undefined) return history.machineUid === uid;
   return instance === '' || instance === name || isCalledSo(providerId, instance);
-};
+}
 
 /**
  * Returns the Machine that the request names; the only one of that name if the request names no
  * namespace.
  */
-const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine | undefined => {
+function machineOf({ machines }: MachineCache, request: MachineRequest): Machine | undefined {
   if (request.nodeOnly) return undefined;
   const named = machines.in(request.machineName).filter(machine => isNamed(machine, request));
   const { machineNamespace } = request;
-  if (machineNamespace !== undefined) return named.find(({ namespace }) => namespace === machineNamespace);
-  return named.length > 1 ? named.find(({ providerId }) => providerId !== undefined && isCalled(providerId, request.instance)) : named[0];
-};
+  if (machineNamespace !== undefined)
+    return named.find(({ namespace }) => namespace === machineNamespace);
+  return named.length > 1
+    ? named.find(
+        ({ providerId }) => providerId !== undefined && isCalled(providerId, request.instance),
+      )
+    : named[0];
+}
 
 /**
  * Reports whether a node is the machine that the request names: without a Machine, nothing else
  * distinguishes it from a successor of its name.
  */
-const isNamedNode = ({ name, providerId }: Node, { instance, machineName }: MachineRequest): boolean =>
-  instance === '' || instance === name || instance === machineName || isCalledSo(providerId, instance);
+function isNamedNode(
+  { name, providerId }: Node,
+  { instance, machineName }: MachineRequest,
+): boolean {
+  return (
+    instance === '' ||
+    instance === name ||
+    instance === machineName ||
+    isCalledSo(providerId, instance)
+  );
+}
 
 /** Returns the subject of a request about a node, or about a machine that is gone. */
-const subjectWithoutMachine = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
+function subjectWithoutMachine(
+  request: MachineRequest,
+  machines: MachineCache,
+  cache: ClusterCache,
+): Subject {
   const nodeName = nodeNameOf(request, undefined);
   const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
   if (node === undefined || !isNamedNode(node, request)) return {};
   const machine = request.nodeOnly ? machines.machines.of(node) : undefined;
   return { node, ...(machine && 'lack' in machine && { unidentified: machine.lack }) };
-};
+}
 
 /**
  * Returns the Machine and the Node of a request. A Machine that names a node of another identity
  * has no known node, and `unidentified` has the reason.
  */
-export const subjectOf = (request: MachineRequest, machines: MachineCache, cache: ClusterCache): Subject => {
+export function subjectOf(
+  request: MachineRequest,
+  machines: MachineCache,
+  cache: ClusterCache,
+): Subject {
   const machine = machineOf(machines, request);
   if (machine === undefined) return subjectWithoutMachine(request, machines, cache);
   const found = cache.nodes.of(machine);
-  if ('found' in found) return { machine: { ...machine, nodeName: found.found.name }, node: found.found };
+  if ('found' in found)
+    return { machine: { ...machine, nodeName: found.found.name }, node: found.found };
   const { nodeName: _named, ...nodeless } = machine;
   const named = nodeNameOf(request, machine);
   const isElsewhere = named === undefined || cache.nodes.get(named) === undefined;
-  return isElsewhere && found.isNear !== true ? { machine } : { machine: nodeless, unidentified: found.lack };
-};
+  return isElsewhere && found.isNear !== true
+    ? { machine }
+    : { machine: nodeless, unidentified: found.lack };
+}
 
 /**
  * Reports whether the Machine serves. If this cluster does not have its node, the node belongs to
  * another cluster: the status of the machine API has to suffice.
  */
-const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
+function isServing(machine: Machine, { nodes }: ClusterCache): boolean {
   if (machine.deleting) return false;
   const node = nodes.of(machine);
   if ('found' in node) return isReady(node.found);
-  return machine.nodeName !== undefined && nodes.get(machine.nodeName) === undefined && machine.available;
-};
+  return (
+    machine.nodeName !== undefined && nodes.get(machine.nodeName) === undefined && machine.available
+  );
+}
 
-const unreadyOf = (machine: Machine, { nodes }: ClusterCache): UnreadyMachine => {
+function unreadyOf(machine: Machine, { nodes }: ClusterCache): UnreadyMachine {
   const node = nodes.of(machine);
   const ready = 'found' in node ? conditionOf(node.found, 'Ready') : undefined;
   const since = ready && transitionTimeOf(ready);
   return { machine, ...(since && { since }) };
-};
+}
 
-const replacementOf = (machines: MachineCache, cache: ClusterCache, set: MachineSet | undefined): ReplacementSet | undefined => {
+function replacementOf(
+  machines: MachineCache,
+  cache: ClusterCache,
+  set: MachineSet | undefined,
+): ReplacementSet | undefined {
   if (set === undefined) return undefined;
-  const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
+  const members = [...machines.machines.values()].filter(
+    machine => setOf(machines, machine)?.key === set.key,
+  );
   const others = members.filter(machine => !isServing(machine, cache));
-  const unready = others.filter(({ deleting }) => !deleting).map(machine => unreadyOf(machine, cache));
+  const unready = others
+    .filter(({ deleting }) => !deleting)
+    .map(machine => unreadyOf(machine, cache));
   return { set, members, ready: members.length - others.length, unready };
-};
+}
 
-const otherOf = (machines: MachineCache, request: MachineRequest): ConcurrentMaintenance => {
+function otherOf(machines: MachineCache, request: MachineRequest): ConcurrentMaintenance {
   const machine = machineOf(machines, request);
   const set = request.history.set ?? (machine && setOf(machines, machine)?.key);
   return {
@@ -142,69 +190,98 @@ const otherOf = (machines: MachineCache, request: MachineRequest): ConcurrentMai
     active: request.history.startedAt !== undefined && !isOver(request.history.phase),
     responds: isResponse(request),
     controlPlane: machine?.controlPlane ?? false,
-    undrained: new Set(request.history.phase === 'Drained' ? [] : request.events.filter(isPending).map(({ id }) => id)),
+    undrained: new Set(
+      request.history.phase === 'Drained'
+        ? []
+        : request.events.filter(isPending).map(({ id }) => id),
+    ),
     ...(set !== undefined && { set }),
     ...(machine?.zone !== undefined && { zone: machine.zone }),
   };
-};
+}
 
 /** Returns the seconds that the existing maintenances have taken: the longest of each strategy. */
-const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy, number> => {
+function seenOf(requests: Iterable<MachineRequest>): ReadonlyMap<MachineStrategy, number> {
   const seen = new Map<MachineStrategy, number>();
   for (const { history } of requests) {
     const { startedAt, drainedAt, completedAt, strategy } = history;
     const end = strategy === 'Drain' ? drainedAt : completedAt;
-    if (strategy === undefined || startedAt === undefined || end === undefined || history.phase === 'Cancelled') continue;
+    if (
+      strategy === undefined ||
+      startedAt === undefined ||
+      end === undefined ||
+      history.phase === 'Cancelled'
+    )
+      continue;
     seen.set(strategy, Math.max(seen.get(strategy) ?? 0, secondsBetween(startedAt, end)));
   }
   return seen;
-};
+}
 
 /**
  * Reports whether the set's record is a copy: Cluster API copies the annotations of a
  * MachineDeployment to its MachineSet, and they stand for no other machine.
  */
-const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
+function isCopy({ owner }: MachineSet): boolean {
+  return owner?.kind === 'MachineDeployment';
+}
 
 /**
  * Returns the Maintenance of the request's name, if it is the request's: for its node, declared as
  * a part of it, and with the drain policy that the request demands.
  */
-const childOf = (
+function childOf(
   request: MachineRequest,
   nodeName: string | undefined,
   cache: ClusterCache,
   drainPolicy: MachineAdapter['drainPolicy'],
-): Pick<MachineSnapshot, 'child' | 'childChanged' | 'stranger'> => {
+): Pick<MachineSnapshot, 'child' | 'childChanged' | 'stranger'> {
   const found = cache.requests.get(`maintenances.drydock.dev//${childName(request)}`);
   if (found === undefined) return {};
   const nodes = [nodeName, request.history.nodeName].filter(name => name !== undefined);
   if (found.part?.of !== request.key || !nodes.includes(found.nodeName)) return { stranger: found };
-  return { child: found, ...(isChanged(found, drainPolicy(childDrain(request))) && { childChanged: true }) };
-};
+  return {
+    child: found,
+    ...(isChanged(found, drainPolicy(childDrain(request))) && { childChanged: true }),
+  };
+}
 
 /**
  * Returns the sources that make a maintenance urgent: agents, which report about their own node
  * only, and clouds that are queried about their machines. Signals of nodes and senders of
  * CloudEvents do not.
  */
-const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineCache): ReadonlySet<string> => {
+function urgentSourcesOf(
+  { events }: MachineRequest,
+  { sources }: MachineCache,
+): ReadonlySet<string> {
   const agents = events.map(({ source }) => source).filter(source => source.startsWith('agent/'));
-  const clouds = [...sources.values()].filter(({ aws, urgency }) => aws !== undefined && urgency === 'Heeded').map(({ name }) => name);
+  const clouds = [...sources.values()]
+    .filter(({ aws, urgency }) => aws !== undefined && urgency === 'Heeded')
+    .map(({ name }) => name);
   return new Set([...agents, ...clouds]);
-};
+}
 
 /** Takes the snapshot of one request at this moment. */
-export const snapshotOf = (
+export function snapshotOf(
   request: MachineRequest,
   machines: MachineCache,
   cache: ClusterCache,
-  settings: { readonly limits: MachineLimits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
-): MachineSnapshot => {
+  settings: {
+    readonly limits: MachineLimits;
+    readonly drainLeadSeconds: number;
+    readonly drainPolicy: MachineAdapter['drainPolicy'];
+  },
+): MachineSnapshot {
   const { machine, node, unidentified } = subjectOf(request, machines, cache);
   const nodeName = nodeNameOf(request, machine);
-  const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
-  const replacement = replacementOf(machines, cache, recorded ?? (machine && setOf(machines, machine)));
+  const recorded =
+    request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
+  const replacement = replacementOf(
+    machines,
+    cache,
+    recorded ?? (machine && setOf(machines, machine)),
+  );
   const notice = node && machines.notices.get(node.name);
   const operatorPod = node && cache.operatorReplicas.ownOn(node.name);
   const pause = machine && pauseOf(machine, setsOf(machines, machine), machines.clusterOf(machine));
@@ -229,4 +306,4 @@ export const snapshotOf = (
     ...(notice && isAgentsOwn(notice, node?.providerId) && { notice }),
     ...(unidentified !== undefined && { unidentified }),
   };
-};
+}

@@ -6,25 +6,50 @@ import { providerForms } from '@drydock/core/testing';
 import { type FakeCluster, uidOf } from '../testing/fake-cluster.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 
-/** A machine is who it is by every name that its provider has for it, whether its Machine knows its node or not. */
+/**
+ * A machine is who it is by every name that its provider has for it, whether its Machine knows its
+ * node or not.
+ */
 
-const sent = (subject: string): Parameters<ReturnType<typeof machineBench>['manager']['receive']>[0][number] =>
-  announced('', { provider: 'https://dc.example', source: 'cloudevents', kind: 'freeze', instance: subject, resource: subject });
+function sent(
+  subject: string,
+): Parameters<ReturnType<typeof machineBench>['manager']['receive']>[0][number] {
+  return announced('', {
+    provider: 'https://dc.example',
+    source: 'cloudevents',
+    kind: 'freeze',
+    instance: subject,
+    resource: subject,
+  });
+}
 
-const noticeOf = (node: string, provider: string, instance: string): JsonObject => ({
-  metadata: { name: node, uid: 'notice' },
-  spec: {
-    provider,
-    instance,
-    observedTime: '2026-01-01T00:00:00Z',
-    events: [announced(instance, { kind: 'freeze' }) as unknown as JsonObject],
-  },
-});
+function noticeOf(node: string, provider: string, instance: string): JsonObject {
+  return {
+    metadata: { name: node, uid: 'notice' },
+    spec: {
+      provider,
+      instance,
+      observedTime: '2026-01-01T00:00:00Z',
+      events: [announced(instance, { kind: 'freeze' }) as unknown as JsonObject],
+    },
+  };
+}
 
-const machineMaintenances = ({ cluster }: { readonly cluster: FakeCluster }): readonly string[] =>
-  cluster.written.filter(one => one.startsWith('POST') && one.endsWith('/machinemaintenances'));
+function machineMaintenances({ cluster }: { readonly cluster: FakeCluster }): readonly string[] {
+  return cluster.written.filter(
+    one => one.startsWith('POST') && one.endsWith('/machinemaintenances'),
+  );
+}
 
-for (const { name, providerId, instance, alsoCalled = [], notCalled = [], told = [], isEc2 } of providerForms)
+for (const {
+  name,
+  providerId,
+  instance,
+  alsoCalled = [],
+  notCalled = [],
+  told = [],
+  isEc2,
+} of providerForms)
   describe(name, () => {
     const alone = (furniture: Furniture): void => {
       furniture.machineApi();
@@ -32,11 +57,18 @@ for (const { name, providerId, instance, alsoCalled = [], notCalled = [], told =
     };
 
     test('an event finds its node by each of its names, and not by those of others', async () => {
-      for (const subject of [providerId, ...(instance === undefined ? [] : [instance]), ...alsoCalled]) {
+      for (const subject of [
+        providerId,
+        ...(instance === undefined ? [] : [instance]),
+        ...alsoCalled,
+      ]) {
         const bench = machineBench(alone);
         await bench.wait(1);
         assert.equal(await bench.manager.receive([sent(subject)]), 'stored', subject);
-        assert.equal(bench.part(paths.request('mm-the-node'), 'spec')['machineid'], instance ?? 'the-node');
+        assert.equal(
+          bench.part(paths.request('mm-the-node'), 'spec')['machineid'],
+          instance ?? 'the-node',
+        );
         // Another name of it is no other machine.
         await bench.wait(1);
         assert.equal(await bench.manager.receive([{ ...sent(providerId), id: 'other' }]), 'stored');
@@ -46,7 +78,8 @@ for (const { name, providerId, instance, alsoCalled = [], notCalled = [], told =
       }
       const bench = machineBench(alone);
       await bench.wait(1);
-      for (const subject of notCalled) assert.notEqual(await bench.manager.receive([sent(subject)]), 'stored', subject);
+      for (const subject of notCalled)
+        assert.notEqual(await bench.manager.receive([sent(subject)]), 'stored', subject);
       await bench.end();
     });
 
@@ -71,37 +104,50 @@ for (const { name, providerId, instance, alsoCalled = [], notCalled = [], told =
       await bench.wait(1);
       assert.equal(await bench.manager.receive([sent(providerId)]), 'stored');
       const { machineRef, nodeName } = bench.part(paths.request('mm-m'), 'spec');
-      assert.deepEqual([(machineRef as JsonObject)['name'], nodeName], ['m', 'the-node'], 'its status names no node');
+      assert.deepEqual(
+        [(machineRef as JsonObject)['name'], nodeName],
+        ['m', 'the-node'],
+        'its status names no node',
+      );
       await bench.end();
     });
 
-    test(isEc2 ? 'EC2 is asked about it' : 'EC2 is not asked about it, and nothing is wrong with its source', async () => {
-      const bench = machineBench(furniture => {
-        alone(furniture);
-        furniture.node('instance', 'aws:///us-east-1a/i-00000000');
-        furniture.source('cloud');
-      });
-      await bench.wait(1);
-      assert.deepEqual(bench.cloud.looks, [
-        `cloud: ${[...(isEc2 ? [providerId] : []), 'aws:///us-east-1a/i-00000000'].toSorted().map(instanceOf).join()}`,
-      ]);
-      assert.deepEqual(bench.recorder.reasons, []);
-      await bench.end();
-    });
+    test(
+      isEc2
+        ? 'EC2 is asked about it'
+        : 'EC2 is not asked about it, and nothing is wrong with its source',
+      async () => {
+        const bench = machineBench(furniture => {
+          alone(furniture);
+          furniture.node('instance', 'aws:///us-east-1a/i-00000000');
+          furniture.source('cloud');
+        });
+        await bench.wait(1);
+        assert.deepEqual(bench.cloud.looks, [
+          `cloud: ${[...(isEc2 ? [providerId] : []), 'aws:///us-east-1a/i-00000000'].toSorted().map(instanceOf).join()}`,
+        ]);
+        assert.deepEqual(bench.recorder.reasons, []);
+        await bench.end();
+      },
+    );
   });
 
 /** A Machine whose controller has not noted its node. */
-const machineWithout = (name: string, providerID?: string, status: JsonObject = {}): JsonObject => ({
-  apiVersion: 'machine.openshift.io/v1beta1',
-  kind: 'Machine',
-  metadata: {
-    name,
-    namespace: 'machines',
-    ownerReferences: [{ kind: 'MachineSet', name: 'workers', uid: uidOf(paths.set('workers')), controller: true }],
-  },
-  spec: { ...(providerID !== undefined && { providerID }) },
-  status,
-});
+function machineWithout(name: string, providerID?: string, status: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'machine.openshift.io/v1beta1',
+    kind: 'Machine',
+    metadata: {
+      name,
+      namespace: 'machines',
+      ownerReferences: [
+        { kind: 'MachineSet', name: 'workers', uid: uidOf(paths.set('workers')), controller: true },
+      ],
+    },
+    spec: { ...(providerID !== undefined && { providerID }) },
+    status,
+  };
+}
 
 describe('a Machine whose status names no node', () => {
   const id = 'aws:///us-east-1a/i-0123456789abcdef0';
@@ -120,8 +166,18 @@ describe('a Machine whose status names no node', () => {
       status: { observedGeneration: 1, disruptionsAllowed: 0 },
     });
   };
-  type Scene = { readonly node?: string; readonly machine?: JsonObject; readonly late?: true; readonly kind?: 'retirement' | 'reboot' };
-  const after = async ({ node, machine = machineWithout('m1', id), late, kind = 'retirement' }: Scene) => {
+  type Scene = {
+    readonly node?: string;
+    readonly machine?: JsonObject;
+    readonly late?: true;
+    readonly kind?: 'retirement' | 'reboot';
+  };
+  const after = async ({
+    node,
+    machine = machineWithout('m1', id),
+    late,
+    kind = 'retirement',
+  }: Scene) => {
     const due = Temporal.Instant.from('2026-01-01T00:10:00Z');
     const bench = machineBench((furniture, cluster) => {
       furniture.machineApi();
@@ -136,29 +192,58 @@ describe('a Machine whose status names no node', () => {
       bench.furniture.node('n1', node);
       bench.cluster.silent = false;
     }
-    const { instance: _none, ...event } = announced('', { provider: 'dc', source: 'cloudevents', kind, deadline: due, notBefore: due });
+    const { instance: _none, ...event } = announced('', {
+      provider: 'dc',
+      source: 'cloudevents',
+      kind,
+      deadline: due,
+      notBefore: due,
+    });
     assert.equal(await bench.manager.receive([{ ...event, instance: 'm1' }]), 'stored');
     await bench.wait(30);
-    const { phase, waitingFor, message } = bench.part(request, 'status') as Readonly<Record<string, string>>;
-    const found = { said: `${phase} ${waitingFor}`, message: message ?? '', drains: bench.cluster.get(child) !== undefined };
-    assert.equal(bench.cluster.get(paths.machine('m1')) !== undefined || node === undefined, true, 'the machine is there');
+    const { phase, waitingFor, message } = bench.part(request, 'status') as Readonly<
+      Record<string, string>
+    >;
+    const found = {
+      said: `${phase} ${waitingFor}`,
+      message: message ?? '',
+      drains: bench.cluster.get(child) !== undefined,
+    };
+    assert.equal(
+      bench.cluster.get(paths.machine('m1')) !== undefined || node === undefined,
+      true,
+      'the machine is there',
+    );
     await bench.end();
     return found;
   };
 
   test('and whose node has its providerID: held and drained first, within budgets, whatever is announced', async () => {
     for (const kind of ['retirement', 'reboot'] as const)
-      assert.partialDeepStrictEqual(await after({ node: id, kind }), { said: 'Draining Drain', drains: true });
+      assert.partialDeepStrictEqual(await after({ node: id, kind }), {
+        said: 'Draining Drain',
+        drains: true,
+      });
   });
 
   test('and whose node no watch has told of: nothing is deleted before the API server has been asked', async () => {
-    assert.partialDeepStrictEqual(await after({ node: id, late: true }), { said: 'Draining NodeUnknown', drains: false });
+    assert.partialDeepStrictEqual(await after({ node: id, late: true }), {
+      said: 'Draining NodeUnknown',
+      drains: false,
+    });
   });
 
   test('and which node it is cannot be proven: nothing is done, and it is said why', async () => {
     const scenes: readonly Scene[] = [
-      { machine: machineWithout('m1', id, { addresses: [{ type: 'InternalDNS', address: 'n1' }] }) },
-      { machine: machineWithout('m1', undefined, { addresses: [{ type: 'Hostname', address: 'n1' }] }), node: id },
+      {
+        machine: machineWithout('m1', id, { addresses: [{ type: 'InternalDNS', address: 'n1' }] }),
+      },
+      {
+        machine: machineWithout('m1', undefined, {
+          addresses: [{ type: 'Hostname', address: 'n1' }],
+        }),
+        node: id,
+      },
     ];
     for (const scene of scenes) {
       const { said, message, drains } = await after(scene);
@@ -180,7 +265,10 @@ describe('a Machine whose status names no node', () => {
       await bench.wait(30);
       const { phase, waitingFor } = bench.part(request, 'status');
       if (kind === 'retirement')
-        assert.deepEqual([phase, waitingFor, bench.cluster.get(paths.machine('m1'))], ['Replacing', 'Replacement', undefined]);
+        assert.deepEqual(
+          [phase, waitingFor, bench.cluster.get(paths.machine('m1'))],
+          ['Replacing', 'Replacement', undefined],
+        );
       else {
         assert.deepEqual([phase, waitingFor], ['Scheduled', 'NoNode']);
         bench.furniture.node('n1', id);

@@ -3,18 +3,33 @@ import { describe, test } from 'node:test';
 import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { isNodeGone, isUnseenGone } from './is-node-gone.ts';
 
-const missing = (name: string) => response(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: 'nodes' } });
+function missing(name: string) {
+  return response(404, {
+    kind: 'Status',
+    code: 404,
+    reason: 'NotFound',
+    details: { name, kind: 'nodes' },
+  });
+}
 
 describe('whether a node is gone', () => {
   const ask = async (name: string, reply: ConstructorParameters<typeof ScriptedApi>[0]) => {
     const [api, log] = [new ScriptedApi(reply), new FakeLog()];
-    return { isGone: await isNodeGone(api, name, log), asked: api.asked, said: log.lines.map(({ message }) => message) };
+    return {
+      isGone: await isNodeGone(api, name, log),
+      asked: api.asked,
+      said: log.lines.map(({ message }) => message),
+    };
   };
 
   test('only the API server that says so of this very node is believed', async () => {
     const silent: readonly string[] = [];
     const doubt = ['failed to look up a node'];
-    assert.deepEqual(await ask('n1', () => missing('n1')), { isGone: true, asked: ['GET /api/v1/nodes/n1'], said: silent });
+    assert.deepEqual(await ask('n1', () => missing('n1')), {
+      isGone: true,
+      asked: ['GET /api/v1/nodes/n1'],
+      said: silent,
+    });
     const answers = [
       { answer: response(200, { kind: 'Node', metadata: { name: 'n1' } }), said: silent },
       { answer: missing('n2'), said: doubt },
@@ -23,7 +38,11 @@ describe('whether a node is gone', () => {
       { answer: failure(503, 'busy'), said: doubt },
     ];
     for (const { answer, said } of answers)
-      assert.deepEqual(await ask('n1', () => answer), { isGone: false, asked: ['GET /api/v1/nodes/n1'], said }, JSON.stringify(answer));
+      assert.deepEqual(
+        await ask('n1', () => answer),
+        { isGone: false, asked: ['GET /api/v1/nodes/n1'], said },
+        JSON.stringify(answer),
+      );
     const lost = await ask('n1', () => Promise.reject(new Error('reset')));
     assert.deepEqual([lost.isGone, lost.said], [false, doubt]);
   });
@@ -46,16 +65,27 @@ describe('whether there is no node of a providerID', () => {
     });
   const ask = async (...pages: readonly Awaited<ReturnType<typeof response>>[]) => {
     let at = 0;
-    const [api, log] = [new ScriptedApi(() => pages[at++] ?? failure(500, 'asked too often')), new FakeLog()];
+    const [api, log] = [
+      new ScriptedApi(() => pages[at++] ?? failure(500, 'asked too often')),
+      new FakeLog(),
+    ];
     const isGone = await isUnseenGone(api, { providerId: id }, log);
     return [isGone, api.asked.length, log.lines.length];
   };
 
   test('only a whole list without it says so', async () => {
     assert.deepEqual(await ask(page([])), [true, 1, 0]);
-    assert.deepEqual(await ask(page(['aws:///a/i-2', undefined], 'more'), page(['gce://p/z/n'])), [true, 2, 0]);
+    assert.deepEqual(await ask(page(['aws:///a/i-2', undefined], 'more'), page(['gce://p/z/n'])), [
+      true,
+      2,
+      0,
+    ]);
     assert.deepEqual(await ask(page(['aws:///a/i-2'], 'more'), page([id], 'more')), [false, 2, 0]);
-    assert.deepEqual(await ask(page(['aws:///a/i-2'], 'more'), failure(410, 'expired')), [false, 2, 1]);
+    assert.deepEqual(await ask(page(['aws:///a/i-2'], 'more'), failure(410, 'expired')), [
+      false,
+      2,
+      1,
+    ]);
     assert.deepEqual(await ask(failure(403, 'forbidden')), [false, 1, 1]);
   });
 });

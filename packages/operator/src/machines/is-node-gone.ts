@@ -9,13 +9,16 @@ import type { Log } from '@drydock/utils';
  * Reports whether the API server confirms that it has no such node. Rejects for defects only:
  * without a response the result is false.
  */
-export const isNodeGone = async (api: Api, nodeName: string, log: Log): Promise<boolean> => {
+export async function isNodeGone(api: Api, nodeName: string, log: Log): Promise<boolean> {
   const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
-  const found = await vitalGet(api, path, error => log.warn('failed to look up a node', { node: nodeName, error }));
+  const found = await vitalGet(api, path, error =>
+    log.warn('failed to look up a node', { node: nodeName, error }),
+  );
   if (found === undefined) return false;
-  if (found.status !== 200 && !isMissing(nodeName, found)) log.warn('failed to look up a node', { node: nodeName, status: found.status });
+  if (found.status !== 200 && !isMissing(nodeName, found))
+    log.warn('failed to look up a node', { node: nodeName, status: found.status });
   return isMissing(nodeName, found);
-};
+}
 
 /** Nodes per page. */
 const pageSize = 500;
@@ -29,11 +32,16 @@ type Page = {
  * Reports whether the API server confirms that none of all its nodes has this providerID. Rejects
  * for defects only: without a response the result is false.
  */
-const hasNoNode = async (api: Api, providerId: string, log: Log): Promise<boolean> => {
+async function hasNoNode(api: Api, providerId: string, log: Log): Promise<boolean> {
   let next = '';
   do {
     const query = { limit: pageSize, ...(next !== '' && { continue: next }) };
-    const page = await vitalGet(api, '/api/v1/nodes', error => log.warn('failed to look up a node', { providerId, error }), query);
+    const page = await vitalGet(
+      api,
+      '/api/v1/nodes',
+      error => log.warn('failed to look up a node', { providerId, error }),
+      query,
+    );
     if (page === undefined) return false;
     if (page.status !== 200) {
       log.warn('failed to look up a node', { providerId, status: page.status });
@@ -44,11 +52,18 @@ const hasNoNode = async (api: Api, providerId: string, log: Log): Promise<boolea
     next = metadata?.continue ?? '';
   } while (next !== '');
   return true;
-};
+}
 
 /**
  * Reports whether the API server itself confirms that a node that no watch has delivered does not
  * exist.
  */
-export const isUnseenGone = (api: Api, unseen: NonNullable<MachineDecision['unseenNode']>, log: Log): Promise<boolean> =>
-  'name' in unseen ? isNodeGone(api, unseen.name, log) : hasNoNode(api, unseen.providerId, log);
+export function isUnseenGone(
+  api: Api,
+  unseen: NonNullable<MachineDecision['unseenNode']>,
+  log: Log,
+): Promise<boolean> {
+  return 'name' in unseen
+    ? isNodeGone(api, unseen.name, log)
+    : hasNoNode(api, unseen.providerId, log);
+}

@@ -56,7 +56,9 @@ const noticesName = 'nodenotices.drydock.dev';
  * Reports whether the collection is required. Machine kinds are optional, and each affected machine
  * reports their absence; without the others no request is known.
  */
-const isNeeded = (name: string): boolean => name === maintenancesName || name === sourcesName || name === noticesName;
+function isNeeded(name: string): boolean {
+  return name === maintenancesName || name === sourcesName || name === noticesName;
+}
 
 /** Seconds between two discoveries: a machine API may be installed later. */
 const discoverEvery = 300;
@@ -94,7 +96,11 @@ export class MachineCache {
    */
   get unsynced(): readonly string[] {
     const { unsynced } = this.#informers;
-    return [...(this.#discovered ? [] : ['machine APIs']), ...unsynced, ...this.withheld.filter(isNeeded)];
+    return [
+      ...(this.#discovered ? [] : ['machine APIs']),
+      ...unsynced,
+      ...this.withheld.filter(isNeeded),
+    ];
   }
 
   /** Collections without read permission here. */
@@ -107,7 +113,9 @@ export class MachineCache {
    * read.
    */
   get hasMachineApi(): boolean {
-    return [...this.kinds].some(([name, { kind }]) => kind === 'Machine' && this.#informers.isKnown(name));
+    return [...this.kinds].some(
+      ([name, { kind }]) => kind === 'Machine' && this.#informers.isKnown(name),
+    );
   }
 
   /**
@@ -162,7 +170,11 @@ export class MachineCache {
       return undefined;
     }
     const { metadata } = raw as { readonly metadata: { readonly name: string } };
-    this.#options.log.warn('ignoring invalid object', { kind: 'MachineMaintenance', name: metadata.name, error: request });
+    this.#options.log.warn('ignoring invalid object', {
+      kind: 'MachineMaintenance',
+      name: metadata.name,
+      error: request,
+    });
     return undefined;
   }
 
@@ -192,7 +204,8 @@ export class MachineCache {
     } catch (error) {
       // The loop goes on in any case: without it no machine is known.
       const text = this.#options.defects.textOf('Watch', 'machine APIs', error);
-      if (!signal.aborted) this.#options.log.warn('failed to discover the machine APIs; retrying', { error: text });
+      if (!signal.aborted)
+        this.#options.log.warn('failed to discover the machine APIs; retrying', { error: text });
       return undefined;
     }
   }
@@ -209,7 +222,14 @@ export class MachineCache {
     const { machines, sets } = this;
     if (kind.kind === 'Cluster') {
       const read = (raw: unknown): MachineCluster => readMachineCluster(raw, kind);
-      return this.#informers.followInto(this.#clusters, name, collection, read, () => changes.cluster(), signal);
+      return this.#informers.followInto(
+        this.#clusters,
+        name,
+        collection,
+        read,
+        () => changes.cluster(),
+        signal,
+      );
     }
     return kind.kind === 'Machine'
       ? this.#informers.followInto(

@@ -10,7 +10,11 @@ const openShift = { api: 'openshift' } as const;
 const capi = { api: 'capi' } as const;
 
 /** Machine kinds by group; the supported versions, the newest first. */
-const groups: readonly { readonly group: string; readonly versions: readonly string[]; readonly kinds: readonly Wanted[] }[] = [
+const groups: readonly {
+  readonly group: string;
+  readonly versions: readonly string[];
+  readonly kinds: readonly Wanted[];
+}[] = [
   {
     group: 'machine.openshift.io',
     versions: ['v1beta1'],
@@ -42,28 +46,40 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
 ];
 
 /** Returns the resources of one version; none if it is not served. Throws if discovery fails. */
-const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
+async function resourcesOf(
+  api: Api,
+  version: string,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
   const response = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
   if (response.status === 404) return new Set();
-  if (response.status !== 200) throw new Error(`failed to discover what ${version} serves: ${statusMessage(response)}`);
-  const { resources = [] } = response.body as { readonly resources?: readonly { readonly name: string }[] };
+  if (response.status !== 200)
+    throw new Error(`failed to discover what ${version} serves: ${statusMessage(response)}`);
+  const { resources = [] } = response.body as {
+    readonly resources?: readonly { readonly name: string }[];
+  };
   return new Set(resources.map(({ name }) => name));
-};
+}
 
 /**
  * Returns the machine kinds that are served here, each in the newest supported version. Throws if
  * the API server cannot be reached.
  */
-export const machineKindsHere = async (api: Api, signal: AbortSignal): Promise<readonly MachineKind[]> => {
+export async function machineKindsHere(
+  api: Api,
+  signal: AbortSignal,
+): Promise<readonly MachineKind[]> {
   const found: MachineKind[] = [];
   for (const { group, versions, kinds } of groups) {
     for (const version of versions) {
       const apiVersion = `${group}/${version}`;
       const resources = await resourcesOf(api, apiVersion, signal);
-      const served = kinds.filter(({ plural }) => resources.has(plural)).map(kind => ({ ...kind, apiVersion }));
+      const served = kinds
+        .filter(({ plural }) => resources.has(plural))
+        .map(kind => ({ ...kind, apiVersion }));
       found.push(...served);
       if (served.length > 0) break;
     }
   }
   return found;
-};
+}

@@ -10,26 +10,31 @@ const child = paths.maintenance('mm-m1-mmm1-uid');
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 
 /** Machine m1 with its node, in a set of one, and a source. */
-const furnished = (furniture: Furniture): void => {
+function furnished(furniture: Furniture): void {
   furniture.machineApi();
   furniture.set('workers', 1);
   furniture.machine('m1', { set: 'workers' });
   furniture.node('n-m1', 'aws:///a/i-m1');
   furniture.source('cloud');
-};
+}
 
 type Bench = ReturnType<typeof machineBench>;
 
-const phase = ({ part }: Bench, path = request): string => {
-  const { phase, waitingFor } = part(path, 'status') as { readonly phase?: string; readonly waitingFor?: string };
+function phase({ part }: Bench, path = request): string {
+  const { phase, waitingFor } = part(path, 'status') as {
+    readonly phase?: string;
+    readonly waitingFor?: string;
+  };
   return `${phase} ${waitingFor}`;
-};
+}
 
-const changed = ({ cluster }: Bench, word: string): readonly string[] => cluster.written.filter(one => one.includes(word));
-const eventsOf = ({ part }: Bench, path = request): readonly JsonObject[] => {
+function changed({ cluster }: Bench, word: string): readonly string[] {
+  return cluster.written.filter(one => one.includes(word));
+}
+function eventsOf({ part }: Bench, path = request): readonly JsonObject[] {
   const { events } = part(path, 'spec');
   return Array.isArray(events) ? events.filter(isObject) : [];
-};
+}
 
 describe('a machine that is to be retired', () => {
   test('is drained, deleted and replaced, and nothing is left', async () => {
@@ -40,7 +45,11 @@ describe('a machine that is to be retired', () => {
     await wait(1);
     assert.equal(phase(bench), 'Replacing Replacement');
     assert.deepEqual(changed(bench, '/machines/'), [`DELETE ${paths.machine('m1')}`]);
-    assert.equal(bench.part(request, 'spec')['maintenancescheduled'], true, 'the flag was stored before');
+    assert.equal(
+      bench.part(request, 'spec')['maintenancescheduled'],
+      true,
+      'the flag was stored before',
+    );
     assert.ok(cluster.get(child), 'its node is held until it is replaced');
     furniture.machine('m2', { set: 'workers' });
     furniture.node('n-m2', 'aws:///a/i-m2', 'False');
@@ -65,7 +74,10 @@ describe('a machine that is to be retired', () => {
     bench.cloud.events = [announced('i-m1'), announced('i-m2')];
     await bench.wait(1);
     const second = paths.request('mm-m2');
-    assert.deepEqual([phase(bench), phase(bench, second)], ['Replacing Replacement', 'Scheduled Turn']);
+    assert.deepEqual(
+      [phase(bench), phase(bench, second)],
+      ['Replacing Replacement', 'Scheduled Turn'],
+    );
     bench.furniture.machine('m3', { set: 'workers' });
     bench.furniture.node('n-m3', 'aws:///a/i-m3');
     await bench.wait(5);
@@ -78,7 +90,9 @@ describe('a machine that is to be retired', () => {
     const bench = machineBench(furnished);
     let refused = 0;
     bench.server.responses = ({ method, path }) =>
-      method === 'DELETE' && path === paths.machine('m1') && (refused += 1) < 5 ? failure(422, 'not now') : undefined;
+      method === 'DELETE' && path === paths.machine('m1') && (refused += 1) < 5
+        ? failure(422, 'not now')
+        : undefined;
     bench.cloud.events = [announced('i-m1')];
     await bench.wait(4);
     const { message, conditions } = bench.part(request, 'status');
@@ -119,7 +133,9 @@ describe('a machine that is to be retired', () => {
         await bench.wait(1);
         assert.equal(phase(bench), 'Draining Drain');
         bench.furniture.node('n-m1', 'aws:///a/i-m1', status);
-        bench.cloud.events = [announced('i-m1', { kind, notBefore: now, deadline: now, state: 'Completed' })];
+        bench.cloud.events = [
+          announced('i-m1', { kind, notBefore: now, deadline: now, state: 'Completed' }),
+        ];
         await bench.wait(3700);
         assert.equal(phase(bench), wanted, `${kind} ${status}`);
         assert.equal(bench.cluster.get(paths.machine('m1')) === undefined, status === 'Unknown');
@@ -149,20 +165,23 @@ describe('a machine that is to be retired', () => {
     bench.cloud.events = [];
     bench.cluster.patch(request, { metadata: { deletionTimestamp: '2026-01-01T00:00:09Z' } });
     await bench.wait(5);
-    assert.deepEqual([bench.cluster.get(child), bench.cluster.get(request)], [undefined, undefined]);
+    assert.deepEqual(
+      [bench.cluster.get(child), bench.cluster.get(request)],
+      [undefined, undefined],
+    );
     assert.ok(bench.cluster.get(paths.machine('m1')));
     await bench.end();
   });
 });
 
 /** An object that somebody has made: the machine is to be replaced. */
-const asked = (furniture: Furniture, cluster: Bench['cluster']): void => {
+function asked(furniture: Furniture, cluster: Bench['cluster']): void {
   furnished(furniture);
   cluster.put(request, {
     metadata: { name: 'mm-m1', namespace: 'drydock-system', uid: 'mmm1-uid' },
     spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1' },
   });
-};
+}
 
 describe('the loop of the machines', () => {
   test('a machine that is gone when it is asked to go is not asked for for ever, however late the watch is', async () => {
@@ -188,12 +207,22 @@ describe('the loop of the machines', () => {
     bench.server.responses = ({ method, path }) => {
       if (method !== 'DELETE' || path !== paths.machine('m1')) return undefined;
       const { metadata, ...rest } = bench.cluster.get(path) as { metadata: JsonObject };
-      return response(200, { ...rest, metadata: { ...metadata, resourceVersion: '9999', deletionTimestamp: '2026-01-01T00:00:00Z' } });
+      return response(200, {
+        ...rest,
+        metadata: {
+          ...metadata,
+          resourceVersion: '9999',
+          deletionTimestamp: '2026-01-01T00:00:00Z',
+        },
+      });
     };
     await bench.wait(60);
     assert.equal(phase(bench), 'Replacing MachineDeletion');
     assert.equal(changed(bench, 'DELETE').length, 1);
-    assert.match(JSON.stringify(bench.part(request, 'status')['message']), /Waiting until Machine m1 is gone/);
+    assert.match(
+      JSON.stringify(bench.part(request, 'status')['message']),
+      /Waiting until Machine m1 is gone/,
+    );
     await bench.end();
   });
 
@@ -206,13 +235,23 @@ describe('the loop of the machines', () => {
     const told = bench.recorder.notes
       .filter(({ about }) => about.kind === 'MachineMaintenance')
       .map(({ type, reason }) => `${type} ${reason}`);
-    assert.deepEqual(told, ['Normal EventAnnounced', 'Normal Begun', 'Normal Drain', 'Normal MachineDeletion']);
+    assert.deepEqual(told, [
+      'Normal EventAnnounced',
+      'Normal Begun',
+      'Normal Drain',
+      'Normal MachineDeletion',
+    ]);
     await bench.end();
     const approval = machineBench((furniture, cluster) => {
       furnished(furniture);
       cluster.put(request, {
         metadata: { name: 'mm-m1', namespace: 'drydock-system', uid: 'mmm1-uid' },
-        spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1', approval: 'Required' },
+        spec: {
+          maintenancescheduled: false,
+          machineid: 'i-m1',
+          machinelink: 'm1',
+          approval: 'Required',
+        },
       });
     });
     await approval.wait(1);
@@ -220,7 +259,9 @@ describe('the loop of the machines', () => {
       approval.recorder.notes.map(({ type, reason }) => `${type} ${reason}`),
       ['Normal EventAnnounced', 'Warning Approval'],
     );
-    approval.cluster.patch(request, { metadata: { annotations: { 'drydock.dev/approved': 'true' } } });
+    approval.cluster.patch(request, {
+      metadata: { annotations: { 'drydock.dev/approved': 'true' } },
+    });
     await approval.wait(1);
     assert.match(phase(approval), /^Replacing/);
     await approval.end();
@@ -238,7 +279,8 @@ describe('the loop of the machines', () => {
     await bench.wait(400);
     const pauses = times.slice(1).map((time, at) => time - (times[at] ?? 0));
     assert.ok(pauses.length >= 8, String(pauses));
-    for (const [at, pause] of pauses.entries()) if (at > 0) assert.ok(pause >= (pauses[at - 1] ?? 0), String(pauses));
+    for (const [at, pause] of pauses.entries())
+      if (at > 0) assert.ok(pause >= (pauses[at - 1] ?? 0), String(pauses));
     assert.equal(Math.max(...pauses), 60_000);
     await bench.end();
   });
@@ -246,7 +288,10 @@ describe('the loop of the machines', () => {
   test('an object that cannot be read is told, and the rest goes on', async () => {
     const bench = machineBench((furniture, cluster) => {
       furnished(furniture);
-      cluster.put(paths.request('broken'), { metadata: { name: 'broken', namespace: 'drydock-system' }, spec: {} });
+      cluster.put(paths.request('broken'), {
+        metadata: { name: 'broken', namespace: 'drydock-system' },
+        spec: {},
+      });
     });
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(1);
@@ -286,7 +331,10 @@ describe('what is announced', () => {
       ['e-i-m1'],
       'each its own',
     );
-    assert.deepEqual([phase(bench), phase(bench, paths.request('mm-bare'))], ['Notified EventPending', 'Notified EventPending']);
+    assert.deepEqual(
+      [phase(bench), phase(bench, paths.request('mm-bare'))],
+      ['Notified EventPending', 'Notified EventPending'],
+    );
     await bench.end();
   });
 
@@ -299,7 +347,8 @@ describe('what is announced', () => {
     bench.cloud.events = [freeze, announced('i-m2', { state: 'Completed' })];
     await bench.wait(1);
     assert.equal(bench.cluster.get(paths.request('mm-m2')), undefined);
-    const writes = (): number => changed(bench, 'mm-m1').filter(one => !one.endsWith('/status')).length;
+    const writes = (): number =>
+      changed(bench, 'mm-m1').filter(one => !one.endsWith('/status')).length;
     const before = writes();
     await bench.wait(3600);
     assert.equal(writes(), before, 'nothing new, nothing written');
@@ -310,7 +359,9 @@ describe('what is announced', () => {
       ['Active'],
     );
     assert.equal(writes(), before + 1);
-    const told = bench.recorder.notes.filter(({ reason }) => reason === 'EventChanged').map(({ message }) => message);
+    const told = bench.recorder.notes
+      .filter(({ reason }) => reason === 'EventChanged')
+      .map(({ message }) => message);
     assert.deepEqual(told, ['aws says: freeze-1 active, deadline 2026-01-01T09:00:00Z']);
     bench.cloud.events = [];
     await bench.wait(3600);
@@ -329,7 +380,10 @@ describe('what is announced', () => {
     });
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(1);
-    bench.cloud.events = [announced('i-m1', { kind: 'freeze' }), announced('i-x', { kind: 'freeze' })];
+    bench.cloud.events = [
+      announced('i-m1', { kind: 'freeze' }),
+      announced('i-x', { kind: 'freeze' }),
+    ];
     await bench.wait(3600);
     assert.equal(bench.part(request, 'spec')['machineid'], 'i-m1');
     assert.equal(bench.part(paths.request('mm-others-m1'), 'spec')['machineid'], 'i-x');
@@ -340,14 +394,18 @@ describe('what is announced', () => {
     const bench = machineBench(furnished);
     let lost = 0;
     bench.server.responses = ({ method, path }) =>
-      method === 'POST' && path.endsWith('/machinemaintenances') && (lost += 1) <= 3 ? failure(409, 'already exists') : undefined;
+      method === 'POST' && path.endsWith('/machinemaintenances') && (lost += 1) <= 3
+        ? failure(409, 'already exists')
+        : undefined;
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(0.7);
     assert.deepEqual([lost, bench.cluster.get(request) !== undefined], [4, true]);
     await bench.end();
     const losing = machineBench(furnished);
     losing.server.responses = ({ method, path }) =>
-      method === 'POST' && path.endsWith('/machinemaintenances') ? failure(409, 'already exists') : undefined;
+      method === 'POST' && path.endsWith('/machinemaintenances')
+        ? failure(409, 'already exists')
+        : undefined;
     losing.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await losing.wait(20);
     const tries = changed(losing, 'POST').length;
@@ -369,7 +427,9 @@ describe('how often a source is asked', () => {
     await bench.end();
     return count;
   };
-  const freeze = (over: Parameters<typeof announced>[1] = {}) => [announced('i-m1', { kind: 'freeze', ...over })];
+  const freeze = (over: Parameters<typeof announced>[1] = {}) => [
+    announced('i-m1', { kind: 'freeze', ...over }),
+  ];
 
   test('as it says', async () => {
     assert.equal(await looks({}, 3599), 1);
@@ -381,8 +441,18 @@ describe('how often a source is asked', () => {
     assert.equal(await looks({ events: freeze({ state: 'Active' }) }, 900), 4);
     assert.equal(await looks({ events: freeze({ deadline: now.add({ seconds: 7000 }) }) }, 900), 4);
     assert.equal(await looks({ events: freeze({ deadline: now.add({ seconds: 7300 }) }) }, 900), 1);
-    assert.equal(await looks({ events: freeze({ deadline: now.add({ seconds: 100 }), state: 'Cancelled' }) }, 900), 1);
-    assert.equal(await looks({ events: freeze({ state: 'Active' }) }, 120, 60), 3, 'never more seldom than it says');
+    assert.equal(
+      await looks(
+        { events: freeze({ deadline: now.add({ seconds: 100 }), state: 'Cancelled' }) },
+        900,
+      ),
+      1,
+    );
+    assert.equal(
+      await looks({ events: freeze({ state: 'Active' }) }, 120, 60),
+      3,
+      'never more seldom than it says',
+    );
   });
   test('every five minutes while it cannot be read', async () => {
     const trouble = { reason: 'Throttled', message: 'slowly' } as const;
@@ -393,7 +463,10 @@ describe('how often a source is asked', () => {
   test('at once when it is changed, and not any more when it is gone', async () => {
     const bench = machineBench(furnished);
     await bench.wait(10);
-    bench.cluster.put(paths.source('cloud'), { metadata: { name: 'cloud', generation: 2 }, spec: { aws: { intervalSeconds: 60 } } });
+    bench.cluster.put(paths.source('cloud'), {
+      metadata: { name: 'cloud', generation: 2 },
+      spec: { aws: { intervalSeconds: 60 } },
+    });
     await bench.calm();
     assert.equal(bench.cloud.looks.length, 2);
     bench.cluster.remove(paths.source('cloud'));
@@ -418,7 +491,10 @@ describe('how often a source is asked', () => {
 describe('what a look has come to is said on its source', () => {
   test('how many, what is pending, and when it looks again', async () => {
     const bench = machineBench(furnished);
-    bench.cloud.events = [announced('i-m1', { kind: 'freeze' }), announced('i-m1', { id: 'e2', kind: 'freeze', state: 'Completed' })];
+    bench.cloud.events = [
+      announced('i-m1', { kind: 'freeze' }),
+      announced('i-m1', { id: 'e2', kind: 'freeze', state: 'Completed' }),
+    ];
     await bench.wait(1);
     assert.partialDeepStrictEqual(bench.part(paths.source('cloud'), 'status'), {
       machines: 1,
@@ -446,7 +522,11 @@ describe('what a look has come to is said on its source', () => {
     bench.cloud.trouble = { reason: 'Throttled', message: 'slowly' };
     bench.cloud.unknown = ['i-1', 'i-2', 'i-3', 'i-4', 'i-5', 'i-6', 'i-7'];
     await bench.wait(1);
-    const told = new Map(bench.recorder.notes.filter(({ type }) => type === 'Warning').map(({ reason, message }) => [reason, message]));
+    const told = new Map(
+      bench.recorder.notes
+        .filter(({ type }) => type === 'Warning')
+        .map(({ reason, message }) => [reason, message]),
+    );
     assert.equal(told.get('Throttled'), 'slowly');
     assert.match(told.get('InstanceUnknown') ?? '', /i-1, i-2, i-3, i-4, i-5 and 2 more/);
     assert.match(told.get('NoProviderID') ?? '', /: machines\/m8$/);
@@ -459,14 +539,19 @@ describe('what a look has come to is said on its source', () => {
       furniture.source('nodes', { presets: ['gke'] });
     });
     await bench.wait(7200);
-    assert.deepEqual([bench.cloud.looks.length, changed(bench, 'machineeventsources').length], [0, 1]);
+    assert.deepEqual(
+      [bench.cloud.looks.length, changed(bench, 'machineeventsources').length],
+      [0, 1],
+    );
     assert.equal(bench.part(paths.source('nodes'), 'status')['observedGeneration'], 1);
     await bench.end();
   });
 });
 
 describe('what nodes say', () => {
-  const signals = { signals: () => [announced('i-m1', { kind: 'freeze', provider: 'node', source: 'nodes' })] };
+  const signals = {
+    signals: () => [announced('i-m1', { kind: 'freeze', provider: 'node', source: 'nodes' })],
+  };
   test('is heard where a source listens', async () => {
     for (const listens of [true, false]) {
       const bench = machineBench(furniture => {
@@ -493,7 +578,12 @@ describe('what nodes say', () => {
 
   const notice = (instance = 'i-m1', over: JsonObject = {}): JsonObject => ({
     metadata: { name: 'n-m1', uid: 'notice-uid' },
-    spec: { provider: 'aws', instance, events: [announced(instance, { kind: 'freeze', source: 'x' }) as unknown as JsonObject], ...over },
+    spec: {
+      provider: 'aws',
+      instance,
+      events: [announced(instance, { kind: 'freeze', source: 'x' }) as unknown as JsonObject],
+      ...over,
+    },
   });
 
   test('an agent speaks for its own node', async () => {
@@ -526,7 +616,10 @@ describe('what nodes say', () => {
       await bench.wait(1);
       bench.cluster.put(
         paths.notice('n-m1'),
-        notice('i-m1', { events: [], ...(incomplete && { trouble: { reason: 'Unreachable', message: '' } }) }),
+        notice('i-m1', {
+          events: [],
+          ...(incomplete && { trouble: { reason: 'Unreachable', message: '' } }),
+        }),
       );
       await bench.wait(1);
       const states = eventsOf(bench).map(({ state }) => state);
@@ -543,14 +636,18 @@ describe('what nodes say', () => {
     });
     await bench.wait(1);
     assert.equal(bench.cluster.get(paths.notice('n-m1')), undefined);
-    assert.deepEqual(bench.cluster.calls.find(({ method }) => method === 'DELETE')?.body, { preconditions: { uid: 'notice-uid' } });
+    assert.deepEqual(bench.cluster.calls.find(({ method }) => method === 'DELETE')?.body, {
+      preconditions: { uid: 'notice-uid' },
+    });
     await bench.end();
   });
 });
 
 describe('what somebody sends', () => {
   const send = (bench: Bench, ...instances: readonly string[]) =>
-    bench.manager.receive(instances.map(instance => announced(instance, { kind: 'freeze', source: 'sender' })));
+    bench.manager.receive(
+      instances.map(instance => announced(instance, { kind: 'freeze', source: 'sender' })),
+    );
 
   test('is stored, whatever he calls the machine: its node, its name, or what the cloud calls it', async () => {
     for (const name of ['n-m1', 'm1', 'i-m1']) {
@@ -574,7 +671,10 @@ describe('what somebody sends', () => {
     const stranger = 'no node or machine of this cluster is called stranger';
     assert.deepEqual(await after('stranger'), [{ refused: stranger }, false]);
     assert.deepEqual(await after('m1', 'stranger'), [{ stored: 1, refused: stranger }, true]);
-    assert.deepEqual(await after('stranger', 'm1', 'stranger'), [{ stored: 1, refused: stranger }, true]);
+    assert.deepEqual(await after('stranger', 'm1', 'stranger'), [
+      { stored: 1, refused: stranger },
+      true,
+    ]);
     const many = Array.from({ length: 8 }, (_, n) => `s${n}`.padEnd(400, 'x'));
     const [became, stored] = await after('m1', ...many);
     const { refused } = became as { readonly refused: string };
@@ -585,7 +685,9 @@ describe('what somebody sends', () => {
     const bench = machineBench(furnished);
     await bench.wait(1);
     await send(bench, 'm1');
-    const sent = bench.manager.receive([announced('m1', { id: 'e2', kind: 'freeze', source: 'sender' })]);
+    const sent = bench.manager.receive([
+      announced('m1', { id: 'e2', kind: 'freeze', source: 'sender' }),
+    ]);
     await bench.wait(5);
     assert.equal(await sent, 'stored');
     assert.deepEqual(
@@ -604,7 +706,8 @@ describe('what somebody sends', () => {
     assert.deepEqual(await send(bench, 'm1'), { later: 'the cluster has not been read yet' });
     bench.cluster.letGo('/api/v1/nodes');
     await bench.wait(1);
-    bench.server.responses = ({ method }) => (method === 'POST' ? response(500, { message: 'broken' }) : undefined);
+    bench.server.responses = ({ method }) =>
+      method === 'POST' ? response(500, { message: 'broken' }) : undefined;
     const sent = send(bench, 'm1');
     await bench.wait(30);
     assert.match(JSON.stringify(await sent), /"later":/);
@@ -618,13 +721,21 @@ describe('machine APIs', () => {
       furniture.node('bare', 'aws:///a/i-bare');
       furniture.source('cloud');
       cluster.put(request, {
-        metadata: { name: 'mm-m1', namespace: 'drydock-system', uid: 'mmm1-uid', finalizers: ['drydock.dev/machine-maintenance'] },
+        metadata: {
+          name: 'mm-m1',
+          namespace: 'drydock-system',
+          uid: 'mmm1-uid',
+          finalizers: ['drydock.dev/machine-maintenance'],
+        },
         spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1' },
       });
     });
     bench.cloud.events = [announced('i-bare', { kind: 'freeze' })];
     await bench.wait(1);
-    assert.deepEqual([phase(bench), phase(bench, paths.request('mm-bare'))], ['Pending NoMachineApi', 'Notified EventPending']);
+    assert.deepEqual(
+      [phase(bench), phase(bench, paths.request('mm-bare'))],
+      ['Pending NoMachineApi', 'Notified EventPending'],
+    );
     // It is installed later.
     furnished(bench.furniture);
     await bench.wait(300);
@@ -639,7 +750,10 @@ describe('machine APIs', () => {
     const bench = machineBench(furnished, { responses });
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(4);
-    assert.deepEqual([bench.cloud.looks, bench.manager.unsynced.includes('machine APIs')], [[], true]);
+    assert.deepEqual(
+      [bench.cloud.looks, bench.manager.unsynced.includes('machine APIs')],
+      [[], true],
+    );
     api.isDown = false;
     await bench.wait(5);
     assert.deepEqual([bench.cloud.looks.length, bench.manager.unsynced], [1, []]);

@@ -1,7 +1,11 @@
 import { joinLimited, truncate } from '@drydock/apimachinery';
 import type { MachineEvent } from '@drydock/core/machine';
 import { EventIngester } from './event-ingester.ts';
-import { type EventScanner, EventSourceReconciler, type SignalReader } from './event-source-reconciler.ts';
+import {
+  type EventScanner,
+  EventSourceReconciler,
+  type SignalReader,
+} from './event-source-reconciler.ts';
 import { MachineReconciler, type MachinesOptions } from './machine-reconciler.ts';
 import { WindowReconciler } from './window-reconciler.ts';
 
@@ -16,11 +20,12 @@ export type IngestResult =
 /** Limits for the response: characters of a received name, and number of names. */
 const [longestName, mostNames] = [253, 5];
 
-const strangersText = (names: readonly string[]): string =>
-  `no node or machine of this cluster is called ${joinLimited(
+function strangersText(names: readonly string[]): string {
+  return `no node or machine of this cluster is called ${joinLimited(
     [...new Set(names)].map(name => truncate(name, longestName)),
     mostNames,
   )}`;
+}
 
 export type MachineManagerOptions = MachinesOptions & {
   /** Namespace of new MachineMaintenances. */
@@ -50,12 +55,26 @@ export class MachineManager {
     });
     const { machines, writer } = this.#machines;
     this.#ingester = new EventIngester({ ...options, machines, writer });
-    this.#sources = new EventSourceReconciler({ ...options, machines, writer, ingester: this.#ingester });
-    this.#windows = new WindowReconciler({ cache, writer, clock, defects, windowStatus: adapter.windowStatus });
+    this.#sources = new EventSourceReconciler({
+      ...options,
+      machines,
+      writer,
+      ingester: this.#ingester,
+    });
+    this.#windows = new WindowReconciler({
+      cache,
+      writer,
+      clock,
+      defects,
+      windowStatus: adapter.windowStatus,
+    });
   }
 
   /** Returns the cache of machines for plans, and the updater for their writes. */
-  get forPlans(): Pick<MachineReconciler, 'cacheUpdater'> & { readonly cache: MachineReconciler['machines']; readonly namespace: string } {
+  get forPlans(): Pick<MachineReconciler, 'cacheUpdater'> & {
+    readonly cache: MachineReconciler['machines'];
+    readonly namespace: string;
+  } {
     const { machines: cache, cacheUpdater } = this.#machines;
     return { cache, cacheUpdater, namespace: this.#options.namespace };
   }
@@ -75,7 +94,9 @@ export class MachineManager {
 
   /** Returns kind and phase of every machine maintenance. */
   states(): readonly (readonly [kind: string, state: string])[] {
-    return [...this.#machines.machines.requests.values()].map(({ history }) => ['MachineMaintenance', history.phase ?? 'Pending'] as const);
+    return [...this.#machines.machines.requests.values()].map(
+      ({ history }) => ['MachineMaintenance', history.phase ?? 'Pending'] as const,
+    );
   }
 
   /**
@@ -84,14 +105,20 @@ export class MachineManager {
    * them. Stored events stay stored if the rest has to be sent again.
    */
   async receive(events: readonly MachineEvent[]): Promise<IngestResult> {
-    if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
+    if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0)
+      return { later: 'the cluster has not been read yet' };
     const strangers: string[] = [];
     let later: string | undefined;
     for (const event of events) {
       const name = event.resource ?? event.instance ?? '';
       const target = this.#ingester.targetNamed(name);
       if (target === undefined) strangers.push(name);
-      else later = (await this.#ingester.take({ target, events: [event], source: event.source, complete: false }, this.#signal)) ?? later;
+      else
+        later =
+          (await this.#ingester.take(
+            { target, events: [event], source: event.source, complete: false },
+            this.#signal,
+          )) ?? later;
     }
     if (later !== undefined) return { later };
     if (strangers.length === 0) return 'stored';

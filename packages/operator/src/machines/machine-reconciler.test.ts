@@ -25,7 +25,7 @@ const kinds: readonly MachineKind[] = [
 ];
 
 /** Machines whose watches tell nothing: what they know is what they have been answered. */
-const deaf = () => {
+function deaf() {
   const api = new ScriptedApi();
   const observed: string[] = [];
   const cache = {
@@ -34,7 +34,13 @@ const deaf = () => {
     unsynced: [],
     withheld: [],
   } as unknown as ClusterCache;
-  const ports = { api, watcher: {} as never, recorder: new FakeRecorder(), meter: new FakeMeter(), fence: { mayAct: () => true } };
+  const ports = {
+    api,
+    watcher: {} as never,
+    recorder: new FakeRecorder(),
+    meter: new FakeMeter(),
+    fence: { mayAct: () => true },
+  };
   const { machines, writer } = new MachineReconciler(
     {
       ...ports,
@@ -53,38 +59,85 @@ const deaf = () => {
   for (const kind of kinds) machines.kinds.set(kind.plural, kind);
   const write = (store: Write['cache'], over: Partial<Write>, status: number, body: unknown) => {
     api.reply = () => response(status, body);
-    return writer.write({ description: 'try', method: 'PATCH', path: '/x', body: {}, cache: store, events: [], ...over }, 'n1');
+    return writer.write(
+      {
+        description: 'try',
+        method: 'PATCH',
+        path: '/x',
+        body: {},
+        cache: store,
+        events: [],
+        ...over,
+      },
+      'n1',
+    );
   };
   return { machines, observed, write };
-};
+}
 
-const metadata = (name: string, over: JsonObject = {}): JsonObject => ({
-  name,
-  namespace: 'machines',
-  uid: 'u',
-  resourceVersion: '9',
-  ...over,
-});
-const rawMachine = (over: JsonObject = {}): JsonObject => ({
-  apiVersion: common.apiVersion,
-  kind: 'Machine',
-  metadata: metadata('m1'),
-  spec: {},
-  ...over,
-});
-const rawRequest = (over: JsonObject = {}): JsonObject => ({
-  metadata: metadata('mm-m1', { namespace: 'drydock-system', finalizers: ['x/y'], ...over }),
-  spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'm1' },
-});
+function metadata(name: string, over: JsonObject = {}): JsonObject {
+  return {
+    name,
+    namespace: 'machines',
+    uid: 'u',
+    resourceVersion: '9',
+    ...over,
+  };
+}
+function rawMachine(over: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: common.apiVersion,
+    kind: 'Machine',
+    metadata: metadata('m1'),
+    spec: {},
+    ...over,
+  };
+}
+function rawRequest(over: JsonObject = {}): JsonObject {
+  return {
+    metadata: metadata('mm-m1', { namespace: 'drydock-system', finalizers: ['x/y'], ...over }),
+    spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'm1' },
+  };
+}
 
 describe('what the server answers is known at once', () => {
-  const learned: readonly (readonly [string, Write['cache'], Partial<Write>, JsonObject, readonly string[]])[] = [
+  const learned: readonly (readonly [
+    string,
+    Write['cache'],
+    Partial<Write>,
+    JsonObject,
+    readonly string[],
+  ])[] = [
     ['a machine maintenance', 'machineMaintenances', {}, rawRequest(), ['mm-m1']],
-    ['one of a namespace where it does not count', 'machineMaintenances', {}, rawRequest({ namespace: 'shop' }), []],
+    [
+      'one of a namespace where it does not count',
+      'machineMaintenances',
+      {},
+      rawRequest({ namespace: 'shop' }),
+      [],
+    ],
     ['one that cannot be read', 'machineMaintenances', {}, { ...rawRequest(), spec: {} }, []],
-    ['one that is gone with its last finalizer', 'machineMaintenances', {}, rawRequest({ deletionTimestamp: 'x', finalizers: [] }), []],
-    ['one that is being deleted', 'machineMaintenances', { method: 'DELETE' }, rawRequest({ deletionTimestamp: 'x' }), ['mm-m1']],
-    ['one that says only that it was deleted', 'machineMaintenances', { method: 'DELETE' }, { kind: 'Status', apiVersion: 'v1' }, []],
+    [
+      'one that is gone with its last finalizer',
+      'machineMaintenances',
+      {},
+      rawRequest({ deletionTimestamp: 'x', finalizers: [] }),
+      [],
+    ],
+    [
+      'one that is being deleted',
+      'machineMaintenances',
+      { method: 'DELETE' },
+      rawRequest({ deletionTimestamp: 'x' }),
+      ['mm-m1'],
+    ],
+    [
+      'one that says only that it was deleted',
+      'machineMaintenances',
+      { method: 'DELETE' },
+      { kind: 'Status', apiVersion: 'v1' },
+      [],
+    ],
     ['a machine', 'machines', {}, rawMachine(), ['m1']],
     [
       'a machine that is being deleted',
@@ -93,9 +146,27 @@ describe('what the server answers is known at once', () => {
       rawMachine({ metadata: metadata('m1', { deletionTimestamp: 'x' }) }),
       ['m1'],
     ],
-    ['a machine that says only that it was deleted', 'machines', { method: 'DELETE' }, { kind: 'Status', apiVersion: 'v1' }, []],
-    ['a machine of an API that is not followed', 'machines', {}, rawMachine({ apiVersion: 'cluster.x-k8s.io/v1beta1' }), []],
-    ['another kind of the same API', 'machines', {}, rawMachine({ kind: 'MachineHealthCheck' }), []],
+    [
+      'a machine that says only that it was deleted',
+      'machines',
+      { method: 'DELETE' },
+      { kind: 'Status', apiVersion: 'v1' },
+      [],
+    ],
+    [
+      'a machine of an API that is not followed',
+      'machines',
+      {},
+      rawMachine({ apiVersion: 'cluster.x-k8s.io/v1beta1' }),
+      [],
+    ],
+    [
+      'another kind of the same API',
+      'machines',
+      {},
+      rawMachine({ kind: 'MachineHealthCheck' }),
+      [],
+    ],
     ['a set', 'machineSets', {}, rawMachine({ kind: 'MachineSet' }), ['m1']],
   ];
 
@@ -103,7 +174,9 @@ describe('what the server answers is known at once', () => {
     test(`${what}: ${known.length > 0 ? 'known' : 'not kept'}`, async () => {
       const { machines, write } = deaf();
       assert.equal((await write(store, over, 200, body)).result, 'stored');
-      const all = [machines.requests, machines.machines, machines.sets].flatMap(cache => [...cache.values()].map(({ name }) => name));
+      const all = [machines.requests, machines.machines, machines.sets].flatMap(cache =>
+        [...cache.values()].map(({ name }) => name),
+      );
       assert.deepEqual(all, known);
     });
   }
@@ -111,7 +184,13 @@ describe('what the server answers is known at once', () => {
   test('a Maintenance, also one that is being deleted', async () => {
     const { observed, write } = deaf();
     const body = {
-      metadata: { name: 'child', uid: 'u', resourceVersion: '9', deletionTimestamp: 'x', finalizers: ['x/y'] },
+      metadata: {
+        name: 'child',
+        uid: 'u',
+        resourceVersion: '9',
+        deletionTimestamp: 'x',
+        finalizers: ['x/y'],
+      },
       spec: { nodeName: 'n1' },
     };
     await write('requests', { adapter: adapter.name, method: 'DELETE' }, 200, body);
@@ -121,7 +200,11 @@ describe('what the server answers is known at once', () => {
 });
 
 test('what a write finds gone is forgotten, if it was about that very object', async () => {
-  const gone = async (store: Write['cache'], path: string, uid: string): Promise<readonly number[]> => {
+  const gone = async (
+    store: Write['cache'],
+    path: string,
+    uid: string,
+  ): Promise<readonly number[]> => {
     const { machines, write } = deaf();
     machines.requests.observe(makeMachineRequest());
     machines.machines.observe(makeMachine({ path: '/machines/m1' }));
@@ -150,26 +233,41 @@ const furnished: Fill = furniture => {
 };
 
 /** Somebody wants m1 to be replaced. */
-const asked = (cluster: Bench['cluster'], spec: JsonObject = {}, path = request): unknown =>
-  cluster.put(path, {
-    metadata: { name: path.split('/').at(-1) ?? '', namespace: path.split('/').at(-3) ?? '', uid: 'mmm1-uid' },
+function asked(cluster: Bench['cluster'], spec: JsonObject = {}, path = request): unknown {
+  return cluster.put(path, {
+    metadata: {
+      name: path.split('/').at(-1) ?? '',
+      namespace: path.split('/').at(-3) ?? '',
+      uid: 'mmm1-uid',
+    },
     spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1', ...spec },
   });
+}
 
-const phase = ({ part }: Bench, path = request): string => {
-  const { phase, waitingFor } = part(path, 'status') as { readonly phase?: string; readonly waitingFor?: string };
+function phase({ part }: Bench, path = request): string {
+  const { phase, waitingFor } = part(path, 'status') as {
+    readonly phase?: string;
+    readonly waitingFor?: string;
+  };
   return `${phase} ${waitingFor}`;
-};
+}
 
 /** All that its status says. */
-const said = ({ part }: Bench): string => JSON.stringify(part(request, 'status'));
+function said({ part }: Bench): string {
+  return JSON.stringify(part(request, 'status'));
+}
 
 const shut = { openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
 const open = { openings: [{ from: '2025-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
 const windowPath = '/apis/drydock.dev/v1alpha1/maintenancewindows/w';
 
 describe('what a machine maintenance waits for is seen when it happens, not only at the next look', () => {
-  const seen = async (fill: Fill, before: string, happens: (bench: Bench) => unknown, after: RegExp) => {
+  const seen = async (
+    fill: Fill,
+    before: string,
+    happens: (bench: Bench) => unknown,
+    after: RegExp,
+  ) => {
     const bench = machineBench((furniture, cluster) => {
       furnished(furniture, cluster);
       fill(furniture, cluster);
@@ -221,7 +319,8 @@ describe('what a machine maintenance waits for is seen when it happens, not only
         cluster.put(windowPath, { metadata: { name: 'w', generation: 1 }, spec: shut });
       },
       'Scheduled MaintenanceWindow',
-      ({ cluster }) => cluster.put(windowPath, { metadata: { name: 'w', generation: 2 }, spec: open }),
+      ({ cluster }) =>
+        cluster.put(windowPath, { metadata: { name: 'w', generation: 2 }, spec: open }),
       /^(Draining|Replacing)/,
     ));
 
@@ -249,7 +348,10 @@ test('one in a namespace where it does not count is told so once, and nothing el
   });
   await bench.wait(10);
   assert.equal(phase(bench, foreign), 'Pending ForeignNamespace');
-  assert.match(JSON.stringify(bench.part(foreign, 'status')['message']), /such objects count in namespace drydock-system only/);
+  assert.match(
+    JSON.stringify(bench.part(foreign, 'status')['message']),
+    /such objects count in namespace drydock-system only/,
+  );
   assert.deepEqual(bench.cluster.written, [`PATCH ${foreign}/status`]);
   const [line] = bench.log.lines.filter(({ message }) => message === 'report ForeignNamespace');
   assert.equal(line?.fields['node'], 'm1');
@@ -289,21 +391,32 @@ test('who may not act does not look, and tells nobody later that he was refused'
   bench.cluster.patch(request, { metadata: { labels: { x: 'y' } } });
   await bench.wait(1);
   assert.equal(phase(bench), 'AwaitingApproval Approval');
-  assert.doesNotMatch(JSON.stringify(bench.cluster.calls.map(({ body }) => body)), /refused so far/);
+  assert.doesNotMatch(
+    JSON.stringify(bench.cluster.calls.map(({ body }) => body)),
+    /refused so far/,
+  );
   await bench.end();
 });
 
 test('the nearest deadline is looked at first', async () => {
-  const deadline = (hours: number): JsonObject => ({ deadline: `2026-01-01T${String(hours).padStart(2, '0')}:00:00Z` });
+  const deadline = (hours: number): JsonObject => ({
+    deadline: `2026-01-01T${String(hours).padStart(2, '0')}:00:00Z`,
+  });
   const bench = machineBench((furniture, cluster) => {
     furniture.machineApi();
     for (const name of ['m1', 'm2', 'm3']) furniture.machine(name);
     const specs: readonly JsonObject[] = [{}, deadline(9), deadline(1)];
-    for (const [at, spec] of specs.entries()) asked(cluster, { machinelink: `m${at + 1}`, ...spec }, paths.request(`mm-m${at + 1}`));
+    for (const [at, spec] of specs.entries())
+      asked(cluster, { machinelink: `m${at + 1}`, ...spec }, paths.request(`mm-m${at + 1}`));
   });
   await bench.wait(1);
-  const first = ['mm-m1', 'mm-m2', 'mm-m3'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
-  assert.ok(first[2]! >= 0 && first[2]! < first[1]! && first[1]! < first[0]!, String(bench.cluster.written));
+  const first = ['mm-m1', 'mm-m2', 'mm-m3'].map(name =>
+    bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`),
+  );
+  assert.ok(
+    first[2]! >= 0 && first[2]! < first[1]! && first[1]! < first[0]!,
+    String(bench.cluster.written),
+  );
   const lines = bench.log.lines.filter(({ fields }) => fields['path'] === paths.request('mm-m1'));
   assert.equal(lines[0]?.fields['node'], 'm1', 'named by its machine, as its node is not known');
   await bench.end();
@@ -323,14 +436,20 @@ test('the events of a machine say its deadline where it has none of its own', as
     asked(cluster, { machinelink: 'm2', events: events(1) }, paths.request('mm-m2'));
   });
   await bench.wait(1);
-  const [one, two] = ['mm-m1', 'mm-m2'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
+  const [one, two] = ['mm-m1', 'mm-m2'].map(name =>
+    bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`),
+  );
   assert.ok(two! >= 0 && two! < one!, String(bench.cluster.written));
   await bench.end();
 });
 
 describe('a watch that is late does not prove that there is no window', () => {
-  const nights = { kinds: ['MachineMaintenance'], openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
-  const lists = ({ cluster }: Bench): number => cluster.calls.filter(({ path }) => path === windowsPath).length;
+  const nights = {
+    kinds: ['MachineMaintenance'],
+    openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }],
+  };
+  const lists = ({ cluster }: Bench): number =>
+    cluster.calls.filter(({ path }) => path === windowsPath).length;
   const open = (fill: (cluster: FakeCluster) => void, responses?: FakeCluster['intercept']) =>
     machineBench(
       (furniture, cluster) => {
@@ -345,7 +464,9 @@ describe('a watch that is late does not prove that there is no window', () => {
     );
 
   test('one that was there before the maintenance keeps it', async () => {
-    const bench = open(cluster => cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }));
+    const bench = open(cluster =>
+      cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }),
+    );
     await bench.calm();
     assert.equal(phase(bench), 'Scheduled WindowsUnknown');
     await bench.wait(2);
@@ -356,7 +477,8 @@ describe('a watch that is late does not prove that there is no window', () => {
   test('of which the watch tells while the API server is asked keeps it too', async () => {
     const { promise, resolve } = Promise.withResolvers<ApiResponse>();
     const bench = open(
-      cluster => cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }),
+      cluster =>
+        cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: nights }),
       ({ path }) => (path === windowsPath ? promise : undefined),
     );
     await bench.wait(2);
@@ -402,12 +524,19 @@ describe('a watch that is late does not prove that a machine has no node', () =>
       },
       { responses },
     );
-  const asksNode = ({ method, path }: ApiCall): boolean => method === 'GET' && path === paths.node('n-m1');
-  const deletions = ({ cluster }: Bench): number => cluster.written.filter(call => call === `DELETE ${paths.machine('m1')}`).length;
-  const drains = ({ cluster }: Bench): number => cluster.written.filter(call => call === `POST ${adapter.path}`).length;
+  const asksNode = ({ method, path }: ApiCall): boolean =>
+    method === 'GET' && path === paths.node('n-m1');
+  const deletions = ({ cluster }: Bench): number =>
+    cluster.written.filter(call => call === `DELETE ${paths.machine('m1')}`).length;
+  const drains = ({ cluster }: Bench): number =>
+    cluster.written.filter(call => call === `POST ${adapter.path}`).length;
 
   test('the API server has the node, or gives no answer: nothing is deleted, and it is asked again', async () => {
-    for (const answer of [response(200, { metadata: { name: 'n-m1' } }), response(503, {}), response(404, '404 page not found')]) {
+    for (const answer of [
+      response(200, { metadata: { name: 'n-m1' } }),
+      response(503, {}),
+      response(404, '404 page not found'),
+    ]) {
       const bench = late(call => (asksNode(call) ? answer : undefined));
       await bench.wait(5);
       assert.equal(phase(bench), 'Draining NodeUnknown');
@@ -441,10 +570,16 @@ describe('a watch that is late does not prove that a machine has no node', () =>
       {
         responses: ({ method, path, body }) => {
           if (path !== paths.machine('m1') || deletions(bench) > 1) return undefined;
-          const { metadata, ...current } = bench.cluster.get(path) as JsonObject & { readonly metadata: JsonObject };
+          const { metadata, ...current } = bench.cluster.get(path) as JsonObject & {
+            readonly metadata: JsonObject;
+          };
           if (method === 'GET') {
             bench.furniture.node('n-m1', 'aws:///a/i-m1');
-            return response(200, { ...current, metadata: { ...metadata, resourceVersion: '999' }, status: withNode });
+            return response(200, {
+              ...current,
+              metadata: { ...metadata, resourceVersion: '999' },
+              status: withNode,
+            });
           }
           const { uid, resourceVersion } = metadata;
           assert.deepEqual(body, { preconditions: { uid, resourceVersion } });
@@ -454,8 +589,14 @@ describe('a watch that is late does not prove that a machine has no node', () =>
     );
     const withNode = { nodeRef: { name: 'n-m1' } };
     await bench.wait(1);
-    const written = bench.cluster.written.filter(call => call.startsWith('DELETE /apis/machine') || call === `POST ${adapter.path}`);
-    assert.deepEqual(written, [`DELETE ${paths.machine('m1')}`, `POST ${adapter.path}`, `DELETE ${paths.machine('m1')}`]);
+    const written = bench.cluster.written.filter(
+      call => call.startsWith('DELETE /apis/machine') || call === `POST ${adapter.path}`,
+    );
+    assert.deepEqual(written, [
+      `DELETE ${paths.machine('m1')}`,
+      `POST ${adapter.path}`,
+      `DELETE ${paths.machine('m1')}`,
+    ]);
     await bench.end();
   });
 });

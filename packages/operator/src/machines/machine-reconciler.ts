@@ -1,7 +1,12 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { statusChange } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
-import type { MachineAdapter, MachineDecision, MachineLimits, MachineSnapshot } from '@drydock/core/machine';
+import type {
+  MachineAdapter,
+  MachineDecision,
+  MachineLimits,
+  MachineSnapshot,
+} from '@drydock/core/machine';
 import {
   announce,
   deadlineOf,
@@ -21,7 +26,14 @@ import type { Namespaces } from '../cache/namespaces.ts';
 import { lackText } from '../cache/withheld.ts';
 import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
-import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, isStillThere, objectPath } from '../write/cache-updater.ts';
+import {
+  type CacheUpdater,
+  cacheUpdaterOf,
+  isAbout,
+  isRemoved,
+  isStillThere,
+  objectPath,
+} from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { Writer } from '../write/writer.ts';
@@ -75,7 +87,10 @@ export class MachineReconciler {
   readonly #decisions: DecisionWriter;
   #acting = false;
 
-  constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
+  constructor(
+    options: MachinesOptions,
+    told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>,
+  ) {
     const { clock, defects } = options;
     this.#options = options;
     this.machines = new MachineCache({
@@ -100,7 +115,11 @@ export class MachineReconciler {
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
-      uncertainWrites: new UnconfirmedWrites({ ...options, cacheUpdater: this.cacheUpdater, stores: decidedBy }),
+      uncertainWrites: new UnconfirmedWrites({
+        ...options,
+        cacheUpdater: this.cacheUpdater,
+        stores: decidedBy,
+      }),
       stored: key => this.#queue.add(key),
       again: (key, at) => this.#queue.addAt(key, at),
     });
@@ -119,7 +138,8 @@ export class MachineReconciler {
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
     const listener: Listener = {
-      node: ({ name }) => this.#touch(request => isUnderWay(request) || this.#nodeOf(request) === name),
+      node: ({ name }) =>
+        this.#touch(request => isUnderWay(request) || this.#nodeOf(request) === name),
       request: ({ name }) => this.#childChanged(name),
       window: () => this.#touch(() => true),
     };
@@ -144,12 +164,15 @@ export class MachineReconciler {
   }
 
   #touch(concerns: (request: MachineRequest) => boolean): void {
-    for (const request of this.machines.requests.values()) if (concerns(request)) this.#queue.add(request.key);
+    for (const request of this.machines.requests.values())
+      if (concerns(request)) this.#queue.add(request.key);
   }
 
   /** Queues the request of this Maintenance, which is named after the request. */
   #childChanged(name: string): void {
-    this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`));
+    this.#touch(
+      request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`),
+    );
   }
 
   #machineChanged({ name }: Machine): void {
@@ -164,7 +187,9 @@ export class MachineReconciler {
   #changed(request: MachineRequest): void {
     this.#queue.add(request.key);
     this.#options.changed?.();
-    this.#touch(({ history, status }) => history.phase === 'Scheduled' && status['waitingFor'] === 'Turn');
+    this.#touch(
+      ({ history, status }) => history.phase === 'Scheduled' && status['waitingFor'] === 'Turn',
+    );
   }
 
   #rank(key: string): number {
@@ -202,8 +227,17 @@ export class MachineReconciler {
   /** Reports why nothing at all is done about the request. */
   async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
     if (!this.#acting) return;
-    const patch = statusChange(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
-    if (patch !== undefined) await this.writer.write(statusWrite(request, reason, patch), request.nodeName ?? request.machineName);
+    const patch = statusChange(request.status, {
+      phase: 'Pending',
+      ...request.status,
+      waitingFor: reason,
+      message,
+    });
+    if (patch !== undefined)
+      await this.writer.write(
+        statusWrite(request, reason, patch),
+        request.nodeName ?? request.machineName,
+      );
   }
 
   async #carryOut(request: MachineRequest): Promise<void> {
@@ -212,7 +246,13 @@ export class MachineReconciler {
     const verdict = this.#decisions.withTrouble(request.key, decision);
     this.#queue.clearAppointment(request.key);
     if (verdict.requeueAt !== undefined) this.#queue.addAt(request.key, verdict.requeueAt);
-    const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
+    const status =
+      verdict.own ??
+      this.#statusWrite(
+        verdict,
+        request,
+        this.#options.adapter.maintenanceStatus(verdict, snapshot, now),
+      );
     // The start is stored before anything is done.
     const writes = [...(status ? [status] : []), ...(verdict.writes ?? [])];
     await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
@@ -223,13 +263,23 @@ export class MachineReconciler {
    * windows, and the node that the machine names. By the time of the response the watches have
    * delivered more, and that counts: the decision is repeated.
    */
-  async #decide(request: MachineRequest, now: Temporal.Instant, nodeIsGone?: true): Promise<Decided> {
+  async #decide(
+    request: MachineRequest,
+    now: Temporal.Instant,
+    nodeIsGone?: true,
+  ): Promise<Decided> {
     const { api, log, cache, limits, drainLeadSeconds, adapter } = this.#options;
-    const taken = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
+    const taken = snapshotOf(request, this.machines, cache, {
+      limits,
+      drainLeadSeconds,
+      drainPolicy: adapter.drainPolicy,
+    });
     const snapshot = { ...taken, ...(nodeIsGone && { nodeIsGone }) };
     const { asksForWindows, unseenNode, ...decision } = decideMachine(snapshot, now);
-    if (asksForWindows && (await cache.knownWindows.find(request))) return this.#decide(request, now, nodeIsGone);
-    if (unseenNode !== undefined && (await isUnseenGone(api, unseenNode, log))) return this.#decide(request, now, true);
+    if (asksForWindows && (await cache.knownWindows.find(request)))
+      return this.#decide(request, now, nodeIsGone);
+    if (unseenNode !== undefined && (await isUnseenGone(api, unseenNode, log)))
+      return this.#decide(request, now, true);
     return { snapshot, decision };
   }
 
@@ -241,8 +291,12 @@ export class MachineReconciler {
     if (verdict.message === '') return undefined;
     const patch = statusChange(request.status, wanted);
     if (patch === undefined) return undefined;
-    const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
-    const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
+    const isTransition =
+      wanted['phase'] !== request.status['phase'] ||
+      wanted['waitingFor'] !== request.status['waitingFor'];
+    const said = isTransition
+      ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)]
+      : [];
     return { ...statusWrite(request, verdict.phase, patch), events: said };
   }
 
@@ -256,8 +310,10 @@ export class MachineReconciler {
         // The watch delivers final removals.
         if (write.method === 'DELETE' && !isStillThere(body)) return;
         if (write.cache === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
-        else if (write.cache === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
-        else if (write.cache === 'machines' || write.cache === 'machineSets') this.#learnMachine(body);
+        else if (write.cache === 'machineMaintenances')
+          this.#learnRequest(adapter.readMaintenance(body));
+        else if (write.cache === 'machines' || write.cache === 'machineSets')
+          this.#learnMachine(body);
         else ofNodes.observe(write, body);
       },
     };
@@ -285,29 +341,36 @@ export class MachineReconciler {
 
   #learnMachine(body: unknown): void {
     const { apiVersion, kind } = body as { readonly apiVersion: string; readonly kind: string };
-    const known = [...this.machines.kinds.values()].find(one => one.apiVersion === apiVersion && one.kind === kind);
+    const known = [...this.machines.kinds.values()].find(
+      one => one.apiVersion === apiVersion && one.kind === kind,
+    );
     if (known === undefined) return;
     if (known.kind === 'Machine') this.machines.machines.observe(readMachine(body, known));
     else this.machines.sets.observe(readMachineSet(body, known));
   }
 }
 
-const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): Write => ({
-  description: `report ${what}`,
-  method: 'PATCH',
-  style: 'merge',
-  path: `${pathOfRequest(request)}/status`,
-  body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-  cache: 'machineMaintenances',
-  events: [],
-});
+function statusWrite(request: MachineRequest, what: string, patch: JsonObject): Write {
+  return {
+    description: `report ${what}`,
+    method: 'PATCH',
+    style: 'merge',
+    path: `${pathOfRequest(request)}/status`,
+    body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+    cache: 'machineMaintenances',
+    events: [],
+  };
+}
 
 /**
  * Reports whether the maintenance is in progress: it may wait for machines, nodes and sets of any
  * name.
  */
-const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);
+function isUnderWay({ history }: MachineRequest): boolean {
+  return history.startedAt !== undefined && !isOver(history.phase);
+}
 
 /** Reports whether it waits for a machine, a set or a Cluster that is paused. */
-const isPaused = ({ status }: MachineRequest): boolean =>
-  status['waitingFor'] === 'MachinePaused' || status['waitingFor'] === 'PauseUnknown';
+function isPaused({ status }: MachineRequest): boolean {
+  return status['waitingFor'] === 'MachinePaused' || status['waitingFor'] === 'PauseUnknown';
+}

@@ -2,9 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { timeText } from '@drydock/apimachinery';
 import { machineAdapter } from '@drydock/apis';
-import type { EventSource, Machine, MachineRequest, MachineSet, Notice } from '@drydock/core/machine';
+import type {
+  EventSource,
+  Machine,
+  MachineRequest,
+  MachineSet,
+  Notice,
+} from '@drydock/core/machine';
 import type { Node } from '@drydock/core/node';
-import { at, isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNode, makeNotice, makeSet } from '@drydock/core/testing';
+import {
+  at,
+  isReady,
+  makeChild,
+  makeEvent,
+  makeMachine,
+  makeMachineRequest,
+  makeNode,
+  makeNotice,
+  makeSet,
+} from '@drydock/core/testing';
 import { Cache } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
@@ -23,29 +39,35 @@ type Known = {
   readonly operatorNode?: string;
 };
 
-const cacheOf = <T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string }>(
-  objects: readonly T[],
-  group = (_: T): string => '',
-): Cache<T> => {
+function cacheOf<
+  T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string },
+>(objects: readonly T[], group = (_: T): string => ''): Cache<T> {
   const cache = new Cache<T>(group);
   for (const object of objects) cache.apply({ type: 'added', object });
   return cache;
-};
+}
 
-const filled = <C extends Cache<T>, T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string }>(
-  cache: C,
-  objects: readonly T[],
-): C => {
+function filled<
+  C extends Cache<T>,
+  T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string },
+>(cache: C, objects: readonly T[]): C {
   for (const object of objects) cache.apply({ type: 'added', object });
   return cache;
-};
+}
 
 /** The node whose machine the cloud calls `i-NUMBER`. */
-const nodeNumber = (number: number, over: Partial<Node> = {}): Node =>
-  makeNode({ key: `n${number}`, name: `n${number}`, uid: `n${number}`, providerId: `aws:///a/i-${number}`, ...over });
+function nodeNumber(number: number, over: Partial<Node> = {}): Node {
+  return makeNode({
+    key: `n${number}`,
+    name: `n${number}`,
+    uid: `n${number}`,
+    providerId: `aws:///a/i-${number}`,
+    ...over,
+  });
+}
 
 /** m1 of the workers has the node n1. */
-const pictured = (request: MachineRequest, known: Known = {}) => {
+function pictured(request: MachineRequest, known: Known = {}) {
   const {
     machines = [member('m1')],
     sets = [workers],
@@ -57,7 +79,9 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     operatorNode,
   } = known;
   const knownWindows = { problemFor: () => undefined };
-  const operatorReplicas = { ownOn: (nodeName: string) => (nodeName === operatorNode ? 'drydock/one' : undefined) };
+  const operatorReplicas = {
+    ownOn: (nodeName: string) => (nodeName === operatorNode ? 'drydock/one' : undefined),
+  };
   const cache = {
     nodes: filled(new NodeCache(), nodes),
     requests: cacheOf(children),
@@ -79,12 +103,20 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     drainLeadSeconds: 1800,
     drainPolicy: machineAdapter.drainPolicy,
   });
-};
+}
 
 const workers = makeSet({ uid: 'workers' });
 const owner = { kind: 'MachineSet', name: 'workers', uid: 'workers' };
-const member = (name: string, over: Partial<Machine> = {}): Machine =>
-  makeMachine({ key: `openshift/machines/${name}`, name, uid: name, owner, providerId: 'aws:///a/i-1', ...over });
+function member(name: string, over: Partial<Machine> = {}): Machine {
+  return makeMachine({
+    key: `openshift/machines/${name}`,
+    name,
+    uid: name,
+    owner,
+    providerId: 'aws:///a/i-1',
+    ...over,
+  });
+}
 
 test('the pod of the operator is in the picture of its own node alone', () => {
   const on = (operatorNode: string) => pictured(makeMachineRequest(), { operatorNode }).operatorPod;
@@ -99,10 +131,13 @@ describe('what replaces a machine', () => {
           key: `openshift/MachineSet/machines/${name}`,
           name,
           uid: name,
-          ...(names[n + 1] !== undefined && { owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: names[n + 1] ?? '' } }),
+          ...(names[n + 1] !== undefined && {
+            owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: names[n + 1] ?? '' },
+          }),
         }),
       );
-    const set = (sets: readonly MachineSet[]) => pictured(makeMachineRequest(), { sets }).replacement?.set.name;
+    const set = (sets: readonly MachineSet[]) =>
+      pictured(makeMachineRequest(), { sets }).replacement?.set.name;
     assert.equal(set(chain('workers')), 'workers');
     assert.equal(set(chain('workers', 'b')), 'b');
     assert.equal(set(chain('workers', 'b', 'c', 'd')), 'c');
@@ -118,7 +153,9 @@ describe('what replaces a machine', () => {
 
   test('its members, those that are Ready, and since when the others are not', () => {
     const node = (number: number, status: string) =>
-      nodeNumber(number, { conditions: [{ ...isReady, status, lastTransitionTime: timeText(at(-500)) }] });
+      nodeNumber(number, {
+        conditions: [{ ...isReady, status, lastTransitionTime: timeText(at(-500)) }],
+      });
     const machines = [
       member('m1'),
       member('down', { nodeName: 'n2', providerId: 'aws:///a/i-2' }),
@@ -155,7 +192,12 @@ describe('what replaces a machine', () => {
     const surges = new Map([['uid-mm', 'x']]);
     const [own, copy, other] = [
       makeSet({ key: 'a', name: 'a', surges }),
-      makeSet({ key: 'b', name: 'b', surges, owner: { kind: 'MachineDeployment', name: 'a', uid: 'a' } }),
+      makeSet({
+        key: 'b',
+        name: 'b',
+        surges,
+        owner: { kind: 'MachineDeployment', name: 'a', uid: 'a' },
+      }),
       makeSet({ key: 'c', name: 'c', surges: new Map([['another', 'x']]) }),
     ];
     assert.deepEqual(
@@ -171,35 +213,58 @@ describe('whose machine, node, notice and Maintenance', () => {
       member('m1', { namespace: 'one', providerId: 'aws:///a/i-1' }),
       member('m1', { key: 'x', uid: 'x', namespace: 'two', providerId: 'aws:///a/i-2' }),
     ];
-    const found = (machines: readonly Machine[], over: Parameters<typeof makeMachineRequest>[0] = {}) =>
-      pictured(makeMachineRequest(over), { machines }).machine?.namespace;
+    const found = (
+      machines: readonly Machine[],
+      over: Parameters<typeof makeMachineRequest>[0] = {},
+    ) => pictured(makeMachineRequest(over), { machines }).machine?.namespace;
     assert.equal(found([one, two], { machineNamespace: 'two', instance: 'i-2' }), 'two');
-    assert.equal(found([one, two], { machineNamespace: 'two', instance: '' }), 'two', 'nothing is said of its identity');
+    assert.equal(
+      found([one, two], { machineNamespace: 'two', instance: '' }),
+      'two',
+      'nothing is said of its identity',
+    );
     assert.equal(found([one, two], { instance: 'i-2' }), 'two');
     assert.equal(found([one, two], { instance: 'i-9' }), undefined);
     assert.equal(found([one], { instance: 'i-9' }), undefined, 'another machine has its name');
     assert.equal(found([one], { history: { machineUid: 'm1' } }), 'one');
-    assert.equal(found([one], { history: { machineUid: 'before' } }), undefined, 'the successor of the one that was begun with');
+    assert.equal(
+      found([one], { history: { machineUid: 'before' } }),
+      undefined,
+      'the successor of the one that was begun with',
+    );
     assert.equal(found([one], { machineNamespace: 'two' }), undefined);
     assert.equal(found([one], { nodeOnly: true }), undefined);
   });
 
   test('the node of the identity of the machine; without a machine the one that is said, else noted, unless it has another identity', () => {
     const nodes = [nodeNumber(1), nodeNumber(2), nodeNumber(3, { providerId: 'aws:///a/i-1b' })];
-    const node = (over: Parameters<typeof makeMachineRequest>[0], machines: readonly Machine[] = [member('m1')]) =>
-      pictured(makeMachineRequest(over), { nodes, machines }).node?.name;
+    const node = (
+      over: Parameters<typeof makeMachineRequest>[0],
+      machines: readonly Machine[] = [member('m1')],
+    ) => pictured(makeMachineRequest(over), { nodes, machines }).node?.name;
     assert.equal(node({ nodeName: 'n2' }), 'n1');
     const { nodeName: _, ...nodeless } = member('m1');
     assert.equal(node({}, [nodeless]), 'n1', 'the Machine does not name it yet');
     assert.equal(node({ instance: 'i-2', nodeName: 'n2', history: { nodeName: 'n1' } }, []), 'n2');
     assert.equal(node({ instance: 'i-2', history: { nodeName: 'n2' } }, []), 'n2');
-    assert.equal(node({ history: { nodeName: 'n3' } }, []), undefined, 'the successor of the node, under its name');
+    assert.equal(
+      node({ history: { nodeName: 'n3' } }, []),
+      undefined,
+      'the successor of the node, under its name',
+    );
     assert.equal(node({}, []), undefined);
   });
 
   test('a Machine that names a node of another identity, or the node of another Machine, has none, and it is said why', () => {
-    const seen = (machines: readonly Machine[], nodes: readonly Node[], over: Parameters<typeof makeMachineRequest>[0] = {}) => {
-      const { node, machine, unidentified } = pictured(makeMachineRequest(over), { machines, nodes });
+    const seen = (
+      machines: readonly Machine[],
+      nodes: readonly Node[],
+      over: Parameters<typeof makeMachineRequest>[0] = {},
+    ) => {
+      const { node, machine, unidentified } = pictured(makeMachineRequest(over), {
+        machines,
+        nodes,
+      });
       return { node: node?.name, named: machine?.nodeName, unidentified };
     };
     const { providerId: _p, ...anonymous } = member('m1');
@@ -208,17 +273,31 @@ describe('whose machine, node, notice and Maintenance', () => {
     assert.deepEqual(seen([member('m1', { nodeName: 'n2' })], [nodeNumber(1), nodeNumber(2)]), {
       node: undefined,
       named: undefined,
-      unidentified: 'Machine machines/m1 has the providerID of node n1, and names node n2 in its status',
+      unidentified:
+        'Machine machines/m1 has the providerID of node n1, and names node n2 in its status',
     });
     assert.match(
       seen([member('m1')], [nodeNumber(1, { providerId: 'vsphere://4230' })]).unidentified ?? '',
       /has providerID aws.*has vsphere/,
     );
-    assert.match(seen([anonymous], [nodeNumber(1)]).unidentified ?? '', /^Machine machines\/m1 has no spec.providerID/);
-    assert.match(seen([member('m1')], [plain]).unidentified ?? '', /^node n1 has no spec.providerID/);
-    assert.match(seen([member('m1')], [nodeNumber(1), nodeNumber(9, { providerId: 'aws:///a/i-1' })]).node ?? '', /^n1$/);
+    assert.match(
+      seen([anonymous], [nodeNumber(1)]).unidentified ?? '',
+      /^Machine machines\/m1 has no spec.providerID/,
+    );
+    assert.match(
+      seen([member('m1')], [plain]).unidentified ?? '',
+      /^node n1 has no spec.providerID/,
+    );
+    assert.match(
+      seen([member('m1')], [nodeNumber(1), nodeNumber(9, { providerId: 'aws:///a/i-1' })]).node ??
+        '',
+      /^n1$/,
+    );
     const onNode = { nodeOnly: true, machineName: 'n1', nodeName: 'n1' };
-    assert.match(seen(twins, [nodeNumber(1)], onNode).unidentified ?? '', /^several Machines .* machines\/m1, Machine tenant\/twin$/);
+    assert.match(
+      seen(twins, [nodeNumber(1)], onNode).unidentified ?? '',
+      /^several Machines .* machines\/m1, Machine tenant\/twin$/,
+    );
     assert.deepEqual(seen([member('m1', { nodeName: 'far' })], [nodeNumber(2)]), {
       node: undefined,
       named: 'far',
@@ -237,12 +316,25 @@ describe('whose machine, node, notice and Maintenance', () => {
     );
     for (const over of [{ nodeName: 'n9' }, { part: { of: 'tenant/mm-m1' } }]) {
       const strange = pictured(makeMachineRequest(), { children: [{ ...child, ...over }] });
-      assert.deepEqual([strange.child, strange.stranger?.name], [undefined, 'mm-m1-uid-mm'], JSON.stringify(over));
+      assert.deepEqual(
+        [strange.child, strange.stranger?.name],
+        [undefined, 'mm-m1-uid-mm'],
+        JSON.stringify(over),
+      );
     }
-    const own = pictured(makeMachineRequest(), { children: [makeChild('Draining', { key, policy })] });
-    assert.deepEqual([own.child, own.stranger?.name], [undefined, 'mm-m1-uid-mm'], 'one that says of nobody that it is part of him');
+    const own = pictured(makeMachineRequest(), {
+      children: [makeChild('Draining', { key, policy })],
+    });
+    assert.deepEqual(
+      [own.child, own.stranger?.name],
+      [undefined, 'mm-m1-uid-mm'],
+      'one that says of nobody that it is part of him',
+    );
     const emptied = { ...policy, podSelector: { matchLabels: { none: 'x' } } };
-    assert.equal(pictured(makeMachineRequest(), { children: [{ ...child, policy: emptied }] }).childChanged, true);
+    assert.equal(
+      pictured(makeMachineRequest(), { children: [{ ...child, policy: emptied }] }).childChanged,
+      true,
+    );
     const hurried = { ...policy, maxGracePeriodSeconds: 5 };
     assert.equal(
       pictured(makeMachineRequest(), { children: [{ ...child, policy: hurried }] }).childChanged,
@@ -251,17 +343,30 @@ describe('whose machine, node, notice and Maintenance', () => {
     );
     const none = pictured(makeMachineRequest(), { notices: [makeNotice({ key: 'n9' })] });
     assert.deepEqual(['notice' in none, 'child' in none], [false, false]);
-    assert.equal('notice' in pictured(makeMachineRequest(), { machines: [], notices: [makeNotice()] }), false);
+    assert.equal(
+      'notice' in pictured(makeMachineRequest(), { machines: [], notices: [makeNotice()] }),
+      false,
+    );
   });
 });
 
 test('what presses: what an agent says, and what a cloud says that is asked and heeded', () => {
   const aws = { intervalSeconds: 3600 };
   const source = (name: string, spec: object): EventSource =>
-    machineAdapter.readSource({ metadata: { name, uid: name, resourceVersion: '1', generation: 1 }, spec });
-  const sources = [source('asked', { aws }), source('calm', { aws, urgency: 'Ignored' }), source('nodes', { urgency: 'Heeded' })];
+    machineAdapter.readSource({
+      metadata: { name, uid: name, resourceVersion: '1', generation: 1 },
+      spec,
+    });
+  const sources = [
+    source('asked', { aws }),
+    source('calm', { aws, urgency: 'Ignored' }),
+    source('nodes', { urgency: 'Heeded' }),
+  ];
   const events = [makeEvent({ source: 'agent/aws' }), makeEvent({ id: 'e2', source: 'sender' })];
-  assert.deepEqual([...pictured(makeMachineRequest({ events }), { sources }).urgentSources], ['agent/aws', 'asked']);
+  assert.deepEqual(
+    [...pictured(makeMachineRequest({ events }), { sources }).urgentSources],
+    ['agent/aws', 'asked'],
+  );
 });
 
 describe('what others are doing', () => {
@@ -275,31 +380,59 @@ describe('what others are doing', () => {
     assert.equal(other({ history: { startedAt: at(0), phase: 'Succeeded' } })?.active, false);
   });
   test('whose set, zone and plane it is', () => {
-    assert.partialDeepStrictEqual(other({}, { machines: [member('m1', { zone: 'a', controlPlane: true })] }), {
-      set: workers.key,
-      zone: 'a',
-      controlPlane: true,
+    assert.partialDeepStrictEqual(
+      other({}, { machines: [member('m1', { zone: 'a', controlPlane: true })] }),
+      {
+        set: workers.key,
+        zone: 'a',
+        controlPlane: true,
+      },
+    );
+    assert.partialDeepStrictEqual(other({ history: { set: 'noted' } }, { machines: [] }), {
+      set: 'noted',
+      controlPlane: false,
     });
-    assert.partialDeepStrictEqual(other({ history: { set: 'noted' } }, { machines: [] }), { set: 'noted', controlPlane: false });
     const stranger = other({}, { machines: [] });
-    assert.deepEqual([stranger && 'set' in stranger, stranger && 'zone' in stranger], [false, false]);
+    assert.deepEqual(
+      [stranger && 'set' in stranger, stranger && 'zone' in stranger],
+      [false, false],
+    );
   });
   test('what it is not drained for yet', () => {
     const events = [makeEvent({ id: 'a' }), makeEvent({ id: 'b', state: 'Completed' })];
     assert.deepEqual([...(other({ events })?.undrained ?? [])], ['a']);
-    assert.deepEqual([...(other({ events, history: { phase: 'Drained' } })?.undrained ?? ['x'])], []);
+    assert.deepEqual(
+      [...(other({ events, history: { phase: 'Drained' } })?.undrained ?? ['x'])],
+      [],
+    );
   });
 });
 
 test('how long it takes is the longest of those that went through: to the empty node for Drain, to the end for the others', () => {
-  const took = (strategy: 'Drain' | 'Replace', drained: number, completed: number, more: object = {}) =>
+  const took = (
+    strategy: 'Drain' | 'Replace',
+    drained: number,
+    completed: number,
+    more: object = {},
+  ) =>
     makeMachineRequest({
       key: `${strategy}${drained}${completed}`,
       uid: `${completed}`,
-      history: { strategy, startedAt: at(0), drainedAt: at(drained), completedAt: at(completed), phase: 'Succeeded', ...more },
+      history: {
+        strategy,
+        startedAt: at(0),
+        drainedAt: at(drained),
+        completedAt: at(completed),
+        phase: 'Succeeded',
+        ...more,
+      },
     });
-  const seen = (...requests: readonly MachineRequest[]) => Object.fromEntries(pictured(makeMachineRequest(), { requests }).seen);
-  assert.deepEqual(seen(took('Drain', 10, 100), took('Drain', 30, 50), took('Replace', 1, 200)), { Drain: 30, Replace: 200 });
+  const seen = (...requests: readonly MachineRequest[]) =>
+    Object.fromEntries(pictured(makeMachineRequest(), { requests }).seen);
+  assert.deepEqual(seen(took('Drain', 10, 100), took('Drain', 30, 50), took('Replace', 1, 200)), {
+    Drain: 30,
+    Replace: 200,
+  });
   assert.deepEqual(seen(took('Replace', 1, 200, { phase: 'Cancelled' })), {});
   assert.deepEqual(
     seen(

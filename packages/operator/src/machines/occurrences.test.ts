@@ -6,7 +6,10 @@ import type { MachineEvent } from '@drydock/core/machine';
 import { isOver, type MachinePhase } from '@drydock/core/machine';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 
-/** An id is no occurrence: what was over and comes again under the same id is dealt with again, and a copy that was late is not. */
+/**
+ * An id is no occurrence: what was over and comes again under the same id is dealt with again, and
+ * a copy that was late is not.
+ */
 
 const request = paths.request('mm-n1');
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
@@ -14,38 +17,54 @@ const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 const day = 3600;
 
 /** A node without a Machine, as instance groups of clouds make them. */
-const furnished = (furniture: Furniture): void => {
+function furnished(furniture: Furniture): void {
   furniture.machineApi();
   furniture.node('n1', 'gce://p/z/i-1');
-};
+}
 
 type Bench = ReturnType<typeof machineBench>;
 
-const phase = ({ part }: Bench): unknown => part(request, 'status')['phase'];
-const eventsOf = ({ part }: Bench): readonly JsonObject[] => part(request, 'spec')['events'] as unknown as readonly JsonObject[];
-const drains = ({ cluster }: Bench): number =>
-  cluster.written.filter(one => one.startsWith('POST') && one.includes('/maintenances')).length;
+function phase({ part }: Bench): unknown {
+  return part(request, 'status')['phase'];
+}
+function eventsOf({ part }: Bench): readonly JsonObject[] {
+  return part(request, 'spec')['events'] as unknown as readonly JsonObject[];
+}
+function drains({ cluster }: Bench): number {
+  return cluster.written.filter(one => one.startsWith('POST') && one.includes('/maintenances'))
+    .length;
+}
 
-const notice = (...events: readonly Partial<MachineEvent>[]): JsonObject => ({
-  metadata: { name: 'n1', uid: 'notice' },
-  spec: {
-    provider: 'gcp',
-    instance: 'i-1',
-    observedTime: now.toString(),
-    events: events.map(event => ({
+function notice(...events: readonly Partial<MachineEvent>[]): JsonObject {
+  return {
+    metadata: { name: 'n1', uid: 'notice' },
+    spec: {
       provider: 'gcp',
       instance: 'i-1',
-      state: 'Active',
-      source: 'agent',
-      ...event,
-    })) as unknown as JsonObject[],
-  },
-});
+      observedTime: now.toString(),
+      events: events.map(event => ({
+        provider: 'gcp',
+        instance: 'i-1',
+        state: 'Active',
+        source: 'agent',
+        ...event,
+      })) as unknown as JsonObject[],
+    },
+  };
+}
 
 describe('what an agent tells again under the same id is drained for again', () => {
   const repeated: readonly (readonly [string, Partial<MachineEvent>])[] = [
     ['preempted', { id: 'preempted', kind: 'preemption' }],
-    ['maintenance-event', { id: 'maintenance-event', kind: 'termination', state: 'Active', code: 'TERMINATE_ON_HOST_MAINTENANCE' }],
+    [
+      'maintenance-event',
+      {
+        id: 'maintenance-event',
+        kind: 'termination',
+        state: 'Active',
+        code: 'TERMINATE_ON_HOST_MAINTENANCE',
+      },
+    ],
     ['upcoming-maintenance', { id: 'upcoming-maintenance', kind: 'maintenance' }],
     ['spot-interruption', { id: 'spot-interruption', kind: 'preemption' }],
     ['taint/x', { id: 'taint/x', kind: 'stop' }],
@@ -78,9 +97,15 @@ describe('what an agent tells again under the same id is drained for again', () 
       cluster.put(paths.notice('n1'), notice(event));
     });
     await bench.wait(5);
-    bench.cluster.put(paths.notice('n1'), notice({ ...event, deadline: now.add({ seconds: 300 }) }));
+    bench.cluster.put(
+      paths.notice('n1'),
+      notice({ ...event, deadline: now.add({ seconds: 300 }) }),
+    );
     await bench.wait(5);
-    assert.deepEqual([drains(bench), eventsOf(bench).map(({ occurrence }) => occurrence)], [1, [undefined]]);
+    assert.deepEqual(
+      [drains(bench), eventsOf(bench).map(({ occurrence }) => occurrence)],
+      [1, [undefined]],
+    );
     await bench.end();
   });
 });
@@ -96,7 +121,9 @@ describe('what a sender tells', () => {
       ...(minute !== undefined && { toldAt: now.add({ minutes: minute }) }),
     });
   /** Whether it is over, the state of its event, and how often its node was drained. */
-  const after = async (...events: readonly MachineEvent[]): Promise<readonly [boolean, unknown, number]> => {
+  const after = async (
+    ...events: readonly MachineEvent[]
+  ): Promise<readonly [boolean, unknown, number]> => {
     const bench = machineBench(furnished);
     await bench.wait(1);
     for (const event of events) {
@@ -112,14 +139,26 @@ describe('what a sender tells', () => {
 
   for (const kind of acting)
     test(`${kind}: postponed and announced again is followed, and a late copy of the first announcement is not`, async () => {
-      const [first, postponed, anew] = [sent(kind, 'Scheduled', 0), sent(kind, 'Cancelled', 1), sent(kind, 'Active', 2)];
+      const [first, postponed, anew] = [
+        sent(kind, 'Scheduled', 0),
+        sent(kind, 'Cancelled', 1),
+        sent(kind, 'Active', 2),
+      ];
       const once = await after(first, postponed);
       assert.deepEqual(once.slice(0, 2), [true, 'Cancelled']);
       assert.deepEqual(await after(first, postponed, first), once, 'the copy');
       const drained = once[2] + 1;
       assert.deepEqual(await after(first, postponed, anew), [false, 'Active', drained]);
-      assert.deepEqual(await after(first, postponed, anew, first, postponed), [false, 'Active', drained], 'both are older');
-      assert.deepEqual(await after(postponed, first), [true, 'Cancelled', 0], 'its announcement comes after it');
+      assert.deepEqual(
+        await after(first, postponed, anew, first, postponed),
+        [false, 'Active', drained],
+        'both are older',
+      );
+      assert.deepEqual(
+        await after(postponed, first),
+        [true, 'Cancelled', 0],
+        'its announcement comes after it',
+      );
     });
 
   test('what does not say when it was written counts in the order of its arrival', async () => {

@@ -1,6 +1,11 @@
 import { statusChange, timeText } from '@drydock/apimachinery';
 import type { MachineAdapter } from '@drydock/core/machine';
-import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '@drydock/core/machine';
+import {
+  type EventSource,
+  type ScanResult,
+  sourceSubject,
+  sourcesPath,
+} from '@drydock/core/machine';
 import type { Recorder } from '@drydock/kube-client';
 import type { Writer } from '../write/writer.ts';
 
@@ -8,10 +13,11 @@ import type { Writer } from '../write/writer.ts';
 
 type Complaint = { readonly reason: string; readonly message: string };
 
-const few = (names: readonly string[]): string =>
-  `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+function few(names: readonly string[]): string {
+  return `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+}
 
-const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readonly Complaint[] => {
+function complaints({ trouble, unknown, withoutProviderId }: ScanResult): readonly Complaint[] {
   const strangers = `The cloud does not know ${few(unknown)}: check the account and the region, or whether these machines are gone`;
   const silent = `These Machines have no spec.providerID, so the cloud cannot be asked about them: ${few(withoutProviderId)}`;
   return [
@@ -19,16 +25,20 @@ const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readon
     ...(unknown.length > 0 ? [{ reason: 'InstanceUnknown', message: strangers }] : []),
     ...(withoutProviderId.length > 0 ? [{ reason: 'NoProviderID', message: silent }] : []),
   ];
-};
+}
 
 /**
  * Reports a scan. Never rejects: a status that could not be written is written after the next scan.
  */
-export const reportScan = async (
+export async function reportScan(
   source: EventSource,
   result: ScanResult,
-  { adapter, writer, recorder }: { readonly adapter: MachineAdapter; readonly writer: Writer; readonly recorder: Recorder },
-): Promise<void> => {
+  {
+    adapter,
+    writer,
+    recorder,
+  }: { readonly adapter: MachineAdapter; readonly writer: Writer; readonly recorder: Recorder },
+): Promise<void> {
   const patch = statusChange(source.status, adapter.sourceStatus(source, result));
   if (patch !== undefined) {
     const write = {
@@ -43,6 +53,12 @@ export const reportScan = async (
     await writer.write(write, source.name);
   }
   for (const { reason, message } of complaints(result)) {
-    recorder.record({ type: 'Warning', reason, message, component: 'drydock', about: sourceSubject(source) });
+    recorder.record({
+      type: 'Warning',
+      reason,
+      message,
+      component: 'drydock',
+      about: sourceSubject(source),
+    });
   }
-};
+}

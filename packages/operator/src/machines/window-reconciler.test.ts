@@ -8,14 +8,16 @@ const path = '/apis/drydock.dev/v1alpha1/maintenancewindows/w';
 /** A window that is open from the tenth minute to the twentieth. */
 const openings = [{ from: '2026-01-01T00:10:00Z', to: '2026-01-01T00:20:00Z' }];
 
-const bench = (options: Parameters<typeof machineBench>[1] = {}) => {
+function bench(options: Parameters<typeof machineBench>[1] = {}) {
   const made = machineBench(
-    (_, cluster) => void cluster.put(path, { metadata: { name: 'w', generation: 1 }, spec: { openings } }),
+    (_, cluster) =>
+      void cluster.put(path, { metadata: { name: 'w', generation: 1 }, spec: { openings } }),
     options,
   );
-  const told = (): number => made.cluster.written.filter(one => one === `PATCH ${path}/status`).length;
+  const told = (): number =>
+    made.cluster.written.filter(one => one === `PATCH ${path}/status`).length;
   return { ...made, told, isOpen: (): unknown => made.part(path, 'status')['open'] };
-};
+}
 
 test('a window says whether it is open, once each time that changes', async () => {
   const { wait, isOpen, told, cluster, log, end } = bench();

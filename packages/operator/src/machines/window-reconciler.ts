@@ -66,17 +66,25 @@ export class WindowReconciler {
     const { cache, writer, clock } = this.#options;
     const window = cache.windows.get(name);
     if (window === undefined) return;
-    const condition = { type: 'Valid', status: 'Unknown', reason: 'InternalError', message, lastTransitionTime: timeText(clock.now()) };
+    const condition = {
+      type: 'Valid',
+      status: 'Unknown',
+      reason: 'InternalError',
+      message,
+      lastTransitionTime: timeText(clock.now()),
+    };
     await writer.write(statusWrite(name, { open: false, conditions: [condition] }), name);
   }
 }
 
-const statusWrite = (name: string, status: JsonObject): Write => ({
-  description: 'report the window',
-  method: 'PATCH',
-  style: 'merge',
-  path: `${windowsPath}/${encodeURIComponent(name)}/status`,
-  body: { status },
-  cache: 'windows',
-  events: [],
-});
+function statusWrite(name: string, status: JsonObject): Write {
+  return {
+    description: 'report the window',
+    method: 'PATCH',
+    style: 'merge',
+    path: `${windowsPath}/${encodeURIComponent(name)}/status`,
+    body: { status },
+    cache: 'windows',
+    events: [],
+  };
+}

@@ -41,13 +41,17 @@ export class Reader {
 
   list(key: string, keys: readonly string[]): readonly Reader[] {
     const items = this.#map[key];
-    if (!Array.isArray(items) || items.length === 0) throw this.wrong(key, 'is no list with something in it');
-    return items.map((item: Json, index) => new Reader(item, this.#file, `${this.#at(key)}[${index}]`, keys));
+    if (!Array.isArray(items) || items.length === 0)
+      throw this.wrong(key, 'is no list with something in it');
+    return items.map(
+      (item: Json, index) => new Reader(item, this.#file, `${this.#at(key)}[${index}]`, keys),
+    );
   }
 
   text(key: string, fallback?: string): string {
     const value = this.#map[key] ?? fallback;
-    if (typeof value !== 'string' || value === '') throw this.wrong(key, value === undefined ? 'is missing' : 'is no text');
+    if (typeof value !== 'string' || value === '')
+      throw this.wrong(key, value === undefined ? 'is missing' : 'is no text');
     return value;
   }
 
@@ -55,7 +59,8 @@ export class Reader {
   texts(key: string, fallback: readonly string[]): readonly string[] {
     const value = this.#map[key] ?? [...fallback];
     const all = Array.isArray(value) ? value.filter(one => typeof one === 'string') : [];
-    if (!Array.isArray(value) || all.length === 0 || all.length < value.length) throw this.wrong(key, 'is no list of texts');
+    if (!Array.isArray(value) || all.length === 0 || all.length < value.length)
+      throw this.wrong(key, 'is no list of texts');
     return all;
   }
 
@@ -91,7 +96,10 @@ export class Reader {
     const [, count = '', unit = ''] = /^(\d{1,6})(ms|s|m|h)$/.exec(this.text(key, fallback)) ?? [];
     const milliseconds = Number(count) * ({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit] ?? 0);
     if (count === '' || milliseconds < least || milliseconds > most)
-      throw this.wrong(key, `is no duration from ${least / 1000} s to ${most / 1000} s, for example ${fallback}`);
+      throw this.wrong(
+        key,
+        `is no duration from ${least / 1000} s to ${most / 1000} s, for example ${fallback}`,
+      );
     return milliseconds;
   }
 
@@ -102,15 +110,19 @@ export class Reader {
   url(key: string): string {
     const text = this.text(key);
     const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined || !/^https?:$/.test(url.protocol)) throw this.wrong(key, 'is no http:// or https:// address');
-    if (url.username !== '' || url.password !== '') throw this.wrong(key, 'has a password in it: basic_auth names a file with one');
-    if (url.search !== '' || url.hash !== '') throw this.wrong(key, 'has a query in it, and may have a path only');
+    if (url === undefined || !/^https?:$/.test(url.protocol))
+      throw this.wrong(key, 'is no http:// or https:// address');
+    if (url.username !== '' || url.password !== '')
+      throw this.wrong(key, 'has a password in it: basic_auth names a file with one');
+    if (url.search !== '' || url.hash !== '')
+      throw this.wrong(key, 'has a query in it, and may have a path only');
     return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
   }
 
   /** Requires both keys if one is given. */
   both(one: string, other: string): void {
-    if (this.has(one) !== this.has(other)) throw this.wrong(this.has(one) ? other : one, 'is missing');
+    if (this.has(one) !== this.has(other))
+      throw this.wrong(this.has(one) ? other : one, 'is missing');
   }
 
   /** Allows at most one of these keys. */
@@ -130,28 +142,33 @@ export class Reader {
 }
 
 /** Parses a file; returns undefined when it does not exist. */
-const parsed = (file: string): Json | undefined => {
+function parsed(file: string): Json | undefined {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new ConfigFileError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`, { cause: error });
+    throw new ConfigFileError(
+      `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
+      { cause: error },
+    );
   }
   try {
     return parse(text) as Json;
   } catch (error) {
     // The parser's own message quotes the line.
     const { linePos } = error as { readonly linePos?: readonly { readonly line: number }[] };
-    throw new ConfigFileError(`${file} is not valid YAML${linePos?.[0] === undefined ? '' : `: line ${linePos[0].line}`}`);
+    throw new ConfigFileError(
+      `${file} is not valid YAML${linePos?.[0] === undefined ? '' : `: line ${linePos[0].line}`}`,
+    );
   }
-};
+}
 
 /**
  * Reads a file whose map may have these keys; returns undefined when it does not exist. Throws a
  * ConfigFileError for a file that cannot be read, is not a YAML map, or has another key.
  */
-export const readConfigFile = (file: string, keys: readonly string[]): Reader | undefined => {
+export function readConfigFile(file: string, keys: readonly string[]): Reader | undefined {
   const content = parsed(file);
   return content === undefined ? undefined : new Reader(content, file, '', keys);
-};
+}

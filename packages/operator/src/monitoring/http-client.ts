@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { createTransport, type ExchangeOptions, errorText, type HttpRequest, type HttpResponse, type HttpTransport } from '@drydock/utils';
+import {
+  createTransport,
+  type ExchangeOptions,
+  errorText,
+  type HttpRequest,
+  type HttpResponse,
+  type HttpTransport,
+} from '@drydock/utils';
 import type { HttpConfig } from './http-config.ts';
 
 /**
@@ -12,25 +19,31 @@ export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
-type Secrets = { readonly authorization?: string; readonly ca?: string; readonly cert?: string; readonly key?: string };
+type Secrets = {
+  readonly authorization?: string;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+};
 
 /** Returns the text of a file that a configuration names. Throws an UnreadableFile. */
-export const contentOf = (file: string): string => {
+export function contentOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
     throw new UnreadableFile(errorText(error), { cause: error });
   }
-};
+}
 
-const authorizationOf = ({ authorization, basicAuth }: HttpConfig): string | undefined => {
-  if (authorization) return `${authorization.type} ${contentOf(authorization.credentialsFile).trim()}`;
+function authorizationOf({ authorization, basicAuth }: HttpConfig): string | undefined {
+  if (authorization)
+    return `${authorization.type} ${contentOf(authorization.credentialsFile).trim()}`;
   if (!basicAuth) return undefined;
   const password = contentOf(basicAuth.passwordFile).trim();
   return `Basic ${Buffer.from(`${basicAuth.username}:${password}`).toString('base64')}`;
-};
+}
 
-const secretsOf = (config: HttpConfig): Secrets => {
+function secretsOf(config: HttpConfig): Secrets {
   const { caFile, certFile, keyFile } = config.tls;
   const authorization = authorizationOf(config);
   return {
@@ -39,16 +52,18 @@ const secretsOf = (config: HttpConfig): Secrets => {
     ...(certFile !== undefined && { cert: contentOf(certFile) }),
     ...(keyFile !== undefined && { key: contentOf(keyFile) }),
   };
-};
+}
 
 /**
  * Removes the credential from an error response, which may be quoted: a proxy may return the
  * request's headers.
  */
-const withoutSecrets = (said: HttpResponse, authorization: string | undefined): HttpResponse => {
+function withoutSecrets(said: HttpResponse, authorization: string | undefined): HttpResponse {
   const secret = authorization?.split(' ').at(-1) ?? '';
-  return secret === '' || said.status === 200 ? said : { ...said, text: said.text.replaceAll(secret, '***') };
-};
+  return secret === '' || said.status === 200
+    ? said
+    : { ...said, text: said.text.replaceAll(secret, '***') };
+}
 
 export class HttpClient {
   readonly #config: HttpConfig;
@@ -69,7 +84,10 @@ export class HttpClient {
     const secrets = secretsOf(this.#config);
     const { authorization } = secrets;
     const headers = { ...asking.headers, ...(authorization !== undefined && { authorization }) };
-    return withoutSecrets(await this.#carry(secrets)({ ...asking, headers }, signal), authorization);
+    return withoutSecrets(
+      await this.#carry(secrets)({ ...asking, headers }, signal),
+      authorization,
+    );
   }
 
   /**
@@ -80,8 +98,17 @@ export class HttpClient {
     const { serverName, insecure } = this.#config.tls;
     const of = JSON.stringify([ca, cert, key]);
     if (this.#exchange?.of !== of) {
-      const options = { ...this.#limits, insecure, keepAlive: false, ...(serverName !== undefined && { serverName }) };
-      const pair = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
+      const options = {
+        ...this.#limits,
+        insecure,
+        keepAlive: false,
+        ...(serverName !== undefined && { serverName }),
+      };
+      const pair = {
+        ...(ca !== undefined && { ca }),
+        ...(cert !== undefined && { cert }),
+        ...(key !== undefined && { key }),
+      };
       this.#exchange = { of, carry: createTransport({ ...options, ...pair }) };
     }
     return this.#exchange.carry;

@@ -24,7 +24,7 @@ export const httpKeys = ['authorization', 'basic_auth', 'tls_config'] as const;
 
 const tlsKeys = ['ca_file', 'cert_file', 'key_file', 'server_name', 'insecure_skip_verify'];
 
-const tlsOf = (reader: Reader): HttpConfig['tls'] => {
+function tlsOf(reader: Reader): HttpConfig['tls'] {
   if (!reader.has('tls_config')) return { insecure: false };
   const tls = reader.inner('tls_config', tlsKeys);
   tls.both('cert_file', 'key_file');
@@ -34,21 +34,30 @@ const tlsOf = (reader: Reader): HttpConfig['tls'] => {
     ...(tls.has('server_name') && { serverName: tls.text('server_name') }),
     insecure: tls.flag('insecure_skip_verify'),
   };
-};
+}
 
-const credentialsOf = (reader: Reader): Omit<HttpConfig, 'tls'> => {
+function credentialsOf(reader: Reader): Omit<HttpConfig, 'tls'> {
   reader.either('authorization', 'basic_auth');
   if (reader.has('authorization')) {
     const authorization = reader.inner('authorization', ['type', 'credentials_file']);
-    return { authorization: { type: authorization.text('type', 'Bearer'), credentialsFile: authorization.path('credentials_file') } };
+    return {
+      authorization: {
+        type: authorization.text('type', 'Bearer'),
+        credentialsFile: authorization.path('credentials_file'),
+      },
+    };
   }
   if (!reader.has('basic_auth')) return {};
   const basic = reader.inner('basic_auth', ['username', 'password_file']);
-  return { basicAuth: { username: basic.text('username'), passwordFile: basic.path('password_file') } };
-};
+  return {
+    basicAuth: { username: basic.text('username'), passwordFile: basic.path('password_file') },
+  };
+}
 
 /**
  * Returns credentials and TLS settings of one server. Throws a ConfigFileError that names the
  * error.
  */
-export const httpConfigOf = (reader: Reader): HttpConfig => ({ ...credentialsOf(reader), tls: tlsOf(reader) });
+export function httpConfigOf(reader: Reader): HttpConfig {
+  return { ...credentialsOf(reader), tls: tlsOf(reader) };
+}

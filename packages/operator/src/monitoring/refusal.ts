@@ -6,35 +6,39 @@ import type { SourceFailure } from './source.ts';
 const maxLength = 200;
 
 /** Returns one line, without unprintable characters. */
-export const oneLine = (text: string): string =>
-  text
+export function oneLine(text: string): string {
+  return text
     .replaceAll(/[\s\p{C}]+/gu, ' ')
     .trim()
     .slice(0, maxLength);
+}
 
 /** Parses the body as JSON; returns undefined when it is none. */
-export const jsonOf = (text: string): Json | undefined => {
+export function jsonOf(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Returns the message of an error response. Prometheus: {"status": "error", "errorType", "error"}.
  * Alertmanager's API v2: a JSON string, or {"code", "message"}.
  */
-const wordsIn = (body: Json | undefined): string | undefined => {
+function wordsIn(body: Json | undefined): string | undefined {
   if (typeof body === 'string') return oneLine(body);
   const text = isObject(body) ? (body['error'] ?? body['message']) : undefined;
   return typeof text === 'string' ? oneLine(text) : undefined;
-};
+}
 
 /** Returns the failure of an error response, for the author of the query. */
-export const failureOf = (title: string, { status, text }: HttpResponse): SourceFailure => {
+export function failureOf(title: string, { status, text }: HttpResponse): SourceFailure {
   if (status === 401 || status === 403)
-    return { result: 'failed', problem: `${title} refuses the credentials of the operator (${status})` };
+    return {
+      result: 'failed',
+      problem: `${title} refuses the credentials of the operator (${status})`,
+    };
   if (status >= 300 && status < 400)
     return {
       result: 'failed',
@@ -43,8 +47,13 @@ export const failureOf = (title: string, { status, text }: HttpResponse): Source
   const words = wordsIn(jsonOf(text));
   if (words !== undefined && status >= 400 && status < 500 && status !== 404 && status !== 429)
     return { result: 'refused', problem: `${title} refuses the question: ${words}` };
-  return { result: 'failed', problem: `${title} responds with ${status}${words === undefined ? '' : `: ${words}`}` };
-};
+  return {
+    result: 'failed',
+    problem: `${title} responds with ${status}${words === undefined ? '' : `: ${words}`}`,
+  };
+}
 
 /** Returns the failure for a response of another shape than the API's. */
-export const malformedResponse = (problem: string): { readonly failure: SourceFailure } => ({ failure: { result: 'unusable', problem } });
+export function malformedResponse(problem: string): { readonly failure: SourceFailure } {
+  return { failure: { result: 'unusable', problem } };
+}

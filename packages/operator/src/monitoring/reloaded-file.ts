@@ -53,7 +53,8 @@ export class ReloadedFile<T> {
       this.#problem = undefined;
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error;
-      if (this.#problem === undefined) log.warn(`failed to read the file of ${flag}: ${consequence}`, { error: error.message });
+      if (this.#problem === undefined)
+        log.warn(`failed to read the file of ${flag}: ${consequence}`, { error: error.message });
       this.#problem = error.message;
     }
   }

@@ -10,14 +10,21 @@ import type { AlertSilencer } from '../ports.ts';
 import { openMonitoring } from './sources.ts';
 import { readMonitoringConfig } from './sources-file.ts';
 
-/** Silences for held nodes, against an Alertmanager that keeps them as the real one does; the real one is in test/integrations/monitoring. */
+/**
+ * Silences for held nodes, against an Alertmanager that keeps them as the real one does; the real
+ * one is in test/integrations/monitoring.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-silences-'));
 after(() => rmSync(folder, { recursive: true }));
 const { signal } = new AbortController();
 const began = Temporal.Instant.from('2026-11-21T08:00:00Z');
 
-type Stored = JsonObject & { readonly id: string; readonly comment: string; readonly endsAt: string };
+type Stored = JsonObject & {
+  readonly id: string;
+  readonly comment: string;
+  readonly endsAt: string;
+};
 
 /** What it keeps, and the answers of its API. */
 class Alertmanager {
@@ -33,7 +40,11 @@ class Alertmanager {
   readonly answer = ({ method, path, body }: ServedRequest): Answer => {
     if (this.status !== 200) return { status: this.status, text: '"down"' };
     if (method === 'GET')
-      return { text: JSON.stringify([...this.silences.values()].map(one => ({ ...one, status: { state: this.#state(one) } }))) };
+      return {
+        text: JSON.stringify(
+          [...this.silences.values()].map(one => ({ ...one, status: { state: this.#state(one) } })),
+        ),
+      };
     if (method === 'DELETE') {
       this.silences.delete(path.split('/').at(-1) ?? '');
       return { text: '' };
@@ -42,7 +53,10 @@ class Alertmanager {
     this.#count += 1;
     const before = this.silences.get(silence.id);
     const isSame =
-      before !== undefined && ['startsAt', 'matchers'].every(key => JSON.stringify(before[key]) === JSON.stringify(silence[key]));
+      before !== undefined &&
+      ['startsAt', 'matchers'].every(
+        key => JSON.stringify(before[key]) === JSON.stringify(silence[key]),
+      );
     if (!isSame) this.silences.delete(silence.id);
     const id = isSame ? silence.id : `id-${this.#count}`;
     this.silences.set(id, { ...silence, id });
@@ -51,11 +65,15 @@ class Alertmanager {
 
   /** Of those in force: what they match, by the node of their comment. */
   get inForce(): readonly string[] {
-    return [...this.silences.values()].filter(one => this.#state(one) === 'active').map(({ comment }) => comment.split(' ')[1] ?? '');
+    return [...this.silences.values()]
+      .filter(one => this.#state(one) === 'active')
+      .map(({ comment }) => comment.split(' ')[1] ?? '');
   }
 
   #state({ endsAt }: Stored): string {
-    return Temporal.Instant.compare(Temporal.Instant.from(endsAt), this.clock.now()) > 0 ? 'active' : 'expired';
+    return Temporal.Instant.compare(Temporal.Instant.from(endsAt), this.clock.now()) > 0
+      ? 'active'
+      : 'expired';
   }
 }
 
@@ -68,19 +86,30 @@ type Bench = {
   readonly begin: () => AlertSilencer;
 };
 
-const bench = async (silences: string, use: (bench: Bench) => Promise<void>): Promise<void> => {
+async function bench(silences: string, use: (bench: Bench) => Promise<void>): Promise<void> {
   const clock = new VirtualClock(began);
   const alertmanager = new Alertmanager(clock);
   await using server = await serving(alertmanager.answer);
   const file = join(folder, 'sources.yaml');
-  writeFileSync(file, `sources: [{kind: alertmanager, url: "${server.base}", silences: ${silences}}]`);
+  writeFileSync(
+    file,
+    `sources: [{kind: alertmanager, url: "${server.base}", silences: ${silences}}]`,
+  );
   const logged: string[] = [];
   const line = (text: string): void => void logged.push(text);
   const log: Log = { ...silentLog, info: line, warn: line };
-  await use({ alertmanager, clock, asked: server.asked, logged, begin: () => openMonitoring(file, { clock, log }) });
-};
+  await use({
+    alertmanager,
+    clock,
+    asked: server.asked,
+    logged,
+    begin: () => openMonitoring(file, { clock, log }),
+  });
+}
 
-const names = (...nodes: readonly string[]): ReadonlySet<string> => new Set(nodes);
+function names(...nodes: readonly string[]): ReadonlySet<string> {
+  return new Set(nodes);
+}
 
 test('each held node has one silence, which is renewed as long as it is held and ends with that', async () => {
   await bench('{cluster: berlin, lease: 10m}', async ({ alertmanager, clock, begin, asked }) => {
@@ -90,14 +119,22 @@ test('each held node has one silence, which is renewed as long as it is held and
     const [first] = [...alertmanager.silences.values()];
     assert.deepEqual(
       [first?.['matchers'], first?.['createdBy'], first?.endsAt],
-      [[{ name: 'node', value: 'n1', isRegex: false, isEqual: true }], 'drydock', '2026-11-21T08:10:00Z'],
+      [
+        [{ name: 'node', value: 'n1', isRegex: false, isEqual: true }],
+        'drydock',
+        '2026-11-21T08:10:00Z',
+      ],
     );
     for (let minutes = 0; minutes < 60; minutes += 1) {
       await clock.advance(60_000);
       await silencer.silence(names('n1', 'n2'), signal);
       assert.deepEqual(alertmanager.inForce, ['n1', 'n2']);
     }
-    assert.deepEqual([...alertmanager.silences.keys()].includes(first?.id ?? ''), true, 'they are renewed, not made anew');
+    assert.deepEqual(
+      [...alertmanager.silences.keys()].includes(first?.id ?? ''),
+      true,
+      'they are renewed, not made anew',
+    );
     assert.ok(asked.filter(({ method }) => method === 'POST').length < 30);
     await silencer.silence(names('n2'), signal);
     assert.deepEqual(alertmanager.inForce, ['n2']);
@@ -117,11 +154,26 @@ test('another process takes over what one has left, and what nobody takes over e
 
 test('silences of others stay: of people, of another cluster, and what only looks like ours', async () => {
   await bench('{cluster: berlin}', async ({ alertmanager, begin }) => {
-    const other = { matchers: [], startsAt: began.toString(), endsAt: '2027-01-01T00:00:00Z', createdBy: 'drydock' };
-    const comment = (cluster: string): string => `Node n9 is out of service for a maintenance of Drydock (cluster ${cluster})`;
+    const other = {
+      matchers: [],
+      startsAt: began.toString(),
+      endsAt: '2027-01-01T00:00:00Z',
+      createdBy: 'drydock',
+    };
+    const comment = (cluster: string): string =>
+      `Node n9 is out of service for a maintenance of Drydock (cluster ${cluster})`;
     alertmanager.silences.set('paris', { ...other, id: 'paris', comment: comment('paris') });
-    alertmanager.silences.set('person', { ...other, id: 'person', comment: comment('berlin'), createdBy: 'somebody' });
-    alertmanager.silences.set('words', { ...other, id: 'words', comment: `see ${comment('berlin')}` });
+    alertmanager.silences.set('person', {
+      ...other,
+      id: 'person',
+      comment: comment('berlin'),
+      createdBy: 'somebody',
+    });
+    alertmanager.silences.set('words', {
+      ...other,
+      id: 'words',
+      comment: `see ${comment('berlin')}`,
+    });
     const silencer = begin();
     await silencer.silence(names(), signal);
     assert.deepEqual([...alertmanager.silences.keys()], ['paris', 'person', 'words']);
@@ -142,26 +194,33 @@ test('whoever ends the silence of a held node has the last word, until the node 
 });
 
 test('a name is a name, whatever stands in it; in a regular expression too', async () => {
-  await bench(`{matchers: ['node="{{node}}"', 'instance=~"{{node}}(:.*)?"', 'severity!="critical"']}`, async ({ alertmanager, begin }) => {
-    await begin().silence(names('a.b$&c'), signal);
-    const [silence] = [...alertmanager.silences.values()];
-    assert.deepEqual(silence?.['matchers'], [
-      { name: 'node', value: 'a.b$&c', isRegex: false, isEqual: true },
-      { name: 'instance', value: 'a\\.b\\$\\&c(:.*)?', isRegex: true, isEqual: true },
-      { name: 'severity', value: 'critical', isRegex: false, isEqual: false },
-    ]);
-  });
+  await bench(
+    `{matchers: ['node="{{node}}"', 'instance=~"{{node}}(:.*)?"', 'severity!="critical"']}`,
+    async ({ alertmanager, begin }) => {
+      await begin().silence(names('a.b$&c'), signal);
+      const [silence] = [...alertmanager.silences.values()];
+      assert.deepEqual(silence?.['matchers'], [
+        { name: 'node', value: 'a.b$&c', isRegex: false, isEqual: true },
+        { name: 'instance', value: 'a\\.b\\$\\&c(:.*)?', isRegex: true, isEqual: true },
+        { name: 'severity', value: 'critical', isRegex: false, isEqual: false },
+      ]);
+    },
+  );
 });
 
 test('an Alertmanager that does not answer is told once, and asked again', async () => {
   await bench('{lease: 10m}', async ({ alertmanager, begin, logged }) => {
     const silencer = begin();
     alertmanager.status = 500;
-    for (let times = 0; times < 3; times += 1) assert.equal(await silencer.silence(names('n1'), signal), 60_000);
+    for (let times = 0; times < 3; times += 1)
+      assert.equal(await silencer.silence(names('n1'), signal), 60_000);
     alertmanager.status = 200;
     await silencer.silence(names('n1'), signal);
     assert.deepEqual(alertmanager.inForce, ['n1']);
-    assert.deepEqual(logged, ['failed to update the silences for held nodes; retrying', 'silences for held nodes are updated again']);
+    assert.deepEqual(logged, [
+      'failed to update the silences for held nodes; retrying',
+      'silences for held nodes are updated again',
+    ]);
   });
 });
 
@@ -171,10 +230,22 @@ const wrong: readonly (readonly [what: string, source: string, says: RegExp])[] 
     `kind: alertmanager, silences: {matchers: ['severity="page"']}`,
     /has no = or =~ with \{\{node\}\}: every alert would be silent/,
   ],
-  ['the node in a negation only', `kind: alertmanager, silences: {matchers: ['node!="{{node}}"']}`, /every alert would be silent/],
-  ['no matcher at all', `kind: alertmanager, silences: {matchers: [node]}`, /is no matcher, such as node="\{\{node\}\}"/],
+  [
+    'the node in a negation only',
+    `kind: alertmanager, silences: {matchers: ['node!="{{node}}"']}`,
+    /every alert would be silent/,
+  ],
+  [
+    'no matcher at all',
+    `kind: alertmanager, silences: {matchers: [node]}`,
+    /is no matcher, such as node="\{\{node\}\}"/,
+  ],
   ['a lease too short', `kind: alertmanager, silences: {lease: 5s}`, /is no duration from 60 s/],
-  ['a Prometheus', `kind: prometheus, silences: {}`, /silences in .* is for sources of kind alertmanager/],
+  [
+    'a Prometheus',
+    `kind: prometheus, silences: {}`,
+    /silences in .* is for sources of kind alertmanager/,
+  ],
 ];
 
 for (const [what, source, says] of wrong) {

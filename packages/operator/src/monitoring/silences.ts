@@ -11,44 +11,62 @@ import type { Source, SourceResult } from './source.ts';
  * their comment.
  */
 
-type Silence = { readonly id: string; readonly node: string; readonly startsAt: string; readonly endsAt: Temporal.Instant };
+type Silence = {
+  readonly id: string;
+  readonly node: string;
+  readonly startsAt: string;
+  readonly endsAt: Temporal.Instant;
+};
 
 const creator = 'drydock';
 
 /** Limit of silences. */
 const maxSilences = 1000;
 
-const commentOf = (node: string, cluster: string): string =>
-  `Node ${node} is out of service for a maintenance of Drydock (cluster ${cluster})`;
+function commentOf(node: string, cluster: string): string {
+  return `Node ${node} is out of service for a maintenance of Drydock (cluster ${cluster})`;
+}
 
-const nodeIn = (comment: Json | undefined, cluster: string): string | undefined => {
+function nodeIn(comment: Json | undefined, cluster: string): string | undefined {
   const [, node, of] =
     /^Node (\S{1,253}) is out of service for a maintenance of Drydock \(cluster (\S+)\)$/.exec(
       typeof comment === 'string' ? comment : '',
     ) ?? [];
   return of === cluster ? node : undefined;
-};
+}
 
 /** Returns this cluster's silences that are active or pending. */
-const ownIn = (body: readonly Json[], cluster: string): readonly Silence[] =>
-  body.filter(isObject).flatMap(one => {
+function ownIn(body: readonly Json[], cluster: string): readonly Silence[] {
+  return body.filter(isObject).flatMap(one => {
     const node = nodeIn(one['comment'], cluster);
     const endsAt = readTime(one['endsAt']);
     const state = isObject(one['status']) ? one['status']['state'] : undefined;
     const { id, startsAt } = one;
-    if (one['createdBy'] !== creator || node === undefined || endsAt === undefined || state === 'expired') return [];
-    return typeof id === 'string' && typeof startsAt === 'string' ? [{ id, node, startsAt, endsAt }] : [];
+    if (
+      one['createdBy'] !== creator ||
+      node === undefined ||
+      endsAt === undefined ||
+      state === 'expired'
+    )
+      return [];
+    return typeof id === 'string' && typeof startsAt === 'string'
+      ? [{ id, node, startsAt, endsAt }]
+      : [];
   });
+}
 
-const escapeRegex = (text: string): string => text.replaceAll(/[^A-Za-z0-9-]/g, '\\$&');
+function escapeRegex(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9-]/g, '\\$&');
+}
 
-const matchersFor = (node: string, { matchers }: SilenceConfig): readonly JsonObject[] =>
-  matchers.map(({ name, value, isRegex, isEqual }) => ({
+function matchersFor(node: string, { matchers }: SilenceConfig): readonly JsonObject[] {
+  return matchers.map(({ name, value, isRegex, isEqual }) => ({
     name,
     value: value.replaceAll('{{node}}', () => (isRegex ? escapeRegex(node) : node)),
     isRegex,
     isEqual,
   }));
+}
 
 export class NodeSilences {
   readonly #source: Source;
@@ -61,7 +79,11 @@ export class NodeSilences {
   readonly #ended = new Set<string>();
   #isWell = true;
 
-  constructor(source: Source, config: SilenceConfig, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+  constructor(
+    source: Source,
+    config: SilenceConfig,
+    { clock, log }: { readonly clock: Clock; readonly log: Log },
+  ) {
     this.#source = source;
     this.#config = config;
     this.#clock = clock;
@@ -76,8 +98,12 @@ export class NodeSilences {
   async keep(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
     const failure = await this.#keep(nodes, signal);
     if (failure !== undefined && this.#isWell)
-      this.#log.warn('failed to update the silences for held nodes; retrying', { source: this.#source.title, failure });
-    if (failure === undefined && !this.#isWell) this.#log.info('silences for held nodes are updated again', { source: this.#source.title });
+      this.#log.warn('failed to update the silences for held nodes; retrying', {
+        source: this.#source.title,
+        failure,
+      });
+    if (failure === undefined && !this.#isWell)
+      this.#log.info('silences for held nodes are updated again', { source: this.#source.title });
     this.#isWell = failure === undefined;
     return Math.min(this.#config.leaseMs / 4, 60_000);
   }
@@ -88,16 +114,19 @@ export class NodeSilences {
     if ('failure' in listed) return listed.failure.problem;
     this.#notice(listed.value, nodes);
     const failures: string[] = [];
-    const note = (asked: SourceResult<unknown>): void => void ('failure' in asked && failures.push(asked.failure.problem));
+    const note = (asked: SourceResult<unknown>): void =>
+      void ('failure' in asked && failures.push(asked.failure.problem));
     const kept = new Set<string>();
     for (const silence of listed.value) {
       // A single silence for each node is sufficient.
-      if (!nodes.has(silence.node) || kept.has(silence.node)) note(await this.#end(silence, signal));
+      if (!nodes.has(silence.node) || kept.has(silence.node))
+        note(await this.#end(silence, signal));
       else if (this.#isShort(silence)) note(await this.#post(silence.node, silence, signal));
       if (nodes.has(silence.node)) kept.add(silence.node);
     }
     const lacking = [...nodes].filter(node => !kept.has(node) && !this.#ended.has(node));
-    for (const node of lacking.slice(0, Math.max(0, maxSilences - kept.size))) note(await this.#post(node, undefined, signal));
+    for (const node of lacking.slice(0, Math.max(0, maxSilences - kept.size)))
+      note(await this.#post(node, undefined, signal));
     return failures[0];
   }
 
@@ -108,9 +137,13 @@ export class NodeSilences {
     const now = this.#clock.now();
     const there = new Map(own.map(silence => [silence.node, silence]));
     for (const [node, { endsAt }] of this.#known) {
-      if (there.has(node) || !nodes.has(node) || Temporal.Instant.compare(endsAt, now) <= 0) continue;
+      if (there.has(node) || !nodes.has(node) || Temporal.Instant.compare(endsAt, now) <= 0)
+        continue;
       this.#ended.add(node);
-      this.#log.info('somebody has ended the silence of a held node; not creating another', { source: this.#source.title, node });
+      this.#log.info('somebody has ended the silence of a held node; not creating another', {
+        source: this.#source.title,
+        node,
+      });
     }
     for (const node of this.#ended) if (!nodes.has(node)) this.#ended.delete(node);
     this.#known.clear();
@@ -118,15 +151,21 @@ export class NodeSilences {
   }
 
   #isShort({ endsAt }: Silence): boolean {
-    return endsAt.epochMilliseconds - this.#clock.now().epochMilliseconds < this.#config.leaseMs / 2;
+    return (
+      endsAt.epochMilliseconds - this.#clock.now().epochMilliseconds < this.#config.leaseMs / 2
+    );
   }
 
   async #list(signal: AbortSignal): Promise<SourceResult<readonly Silence[]>> {
-    const asked = await this.#source.call({ method: 'GET', path: '/api/v2/silences', headers: {} }, signal);
+    const asked = await this.#source.call(
+      { method: 'GET', path: '/api/v2/silences', headers: {} },
+      signal,
+    );
     if ('failure' in asked) return asked;
     if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
     const body = jsonOf(asked.value.text);
-    if (!Array.isArray(body)) return malformedResponse(`${this.#source.title} does not respond like an Alertmanager`);
+    if (!Array.isArray(body))
+      return malformedResponse(`${this.#source.title} does not respond like an Alertmanager`);
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
   }
 
@@ -134,7 +173,11 @@ export class NodeSilences {
    * Creates a silence, or extends one: Alertmanager keeps its id if matchers and start are
    * unchanged, and else replaces it.
    */
-  async #post(node: string, before: Silence | undefined, signal: AbortSignal): Promise<SourceResult<true>> {
+  async #post(
+    node: string,
+    before: Silence | undefined,
+    signal: AbortSignal,
+  ): Promise<SourceResult<true>> {
     const now = this.#clock.now();
     const endsAt = now.add({ milliseconds: this.#config.leaseMs });
     const startsAt = before?.startsAt ?? now.toString();
@@ -146,7 +189,11 @@ export class NodeSilences {
       createdBy: creator,
       comment: commentOf(node, this.#config.cluster),
     };
-    const call = { method: 'POST', path: '/api/v2/silences', headers: { 'content-type': 'application/json' } } as const;
+    const call = {
+      method: 'POST',
+      path: '/api/v2/silences',
+      headers: { 'content-type': 'application/json' },
+    } as const;
     const asked = await this.#source.call({ ...call, body: JSON.stringify(silence) }, signal);
     if ('failure' in asked) return asked;
     if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
@@ -157,10 +204,14 @@ export class NodeSilences {
   }
 
   async #end({ id, node }: Silence, signal: AbortSignal): Promise<SourceResult<true>> {
-    const asked = await this.#source.call({ method: 'DELETE', path: `/api/v2/silence/${encodeURIComponent(id)}`, headers: {} }, signal);
+    const asked = await this.#source.call(
+      { method: 'DELETE', path: `/api/v2/silence/${encodeURIComponent(id)}`, headers: {} },
+      signal,
+    );
     if ('failure' in asked) return asked;
     // The silence may have expired meanwhile.
-    if (asked.value.status !== 200 && asked.value.status !== 404) return { failure: failureOf(this.#source.title, asked.value) };
+    if (asked.value.status !== 200 && asked.value.status !== 404)
+      return { failure: failureOf(this.#source.title, asked.value) };
     this.#known.delete(node);
     return { value: true };
   }

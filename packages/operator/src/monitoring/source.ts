@@ -1,5 +1,12 @@
 import type { Clock, Log } from '@drydock/utils';
-import { AnswerTooLarge, Deadline, errorText, type HttpRequest, type HttpResponse, isDefect } from '@drydock/utils';
+import {
+  AnswerTooLarge,
+  Deadline,
+  errorText,
+  type HttpRequest,
+  type HttpResponse,
+  isDefect,
+} from '@drydock/utils';
 import type { QueryResult } from '../ports.ts';
 import { HttpClient, UnreadableFile } from './http-client.ts';
 import type { SourceConfig } from './sources-file.ts';
@@ -50,16 +57,33 @@ export class Source {
    * Sends one call to a path of the source, with its time limit; returns the response, whatever the
    * status, or a failure. Rejects with the signal's reason, and for defects.
    */
-  async call(asking: Omit<HttpRequest, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<SourceResult<HttpResponse>> {
+  async call(
+    asking: Omit<HttpRequest, 'url'> & { readonly path: string },
+    signal: AbortSignal,
+  ): Promise<SourceResult<HttpResponse>> {
     const { path, method, headers, body } = asking;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
-    const asked = { method, url: `${this.#config.url}${path}`, headers: { ...headers, accept: 'application/json' } };
+    const asked = {
+      method,
+      url: `${this.#config.url}${path}`,
+      headers: { ...headers, accept: 'application/json' },
+    };
     try {
-      return { value: await this.#carrier.call({ ...asked, ...(body !== undefined && { body }) }, deadline.signal) };
+      return {
+        value: await this.#carrier.call(
+          { ...asked, ...(body !== undefined && { body }) },
+          deadline.signal,
+        ),
+      };
     } catch (error) {
       signal.throwIfAborted();
       if (isDefect(error)) throw error;
-      return { failure: error instanceof UnreadableFile ? this.#unreadable(error) : this.#silent(error, deadline.expired) };
+      return {
+        failure:
+          error instanceof UnreadableFile
+            ? this.#unreadable(error)
+            : this.#silent(error, deadline.expired),
+      };
     }
   }
 
@@ -67,14 +91,21 @@ export class Source {
   settle<T>(asked: SourceResult<T>): QueryResult<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
-      if (!this.#isWell) this.#log.info('a monitoring source responds again', { source: name, kind, url });
+      if (!this.#isWell)
+        this.#log.info('a monitoring source responds again', { source: name, kind, url });
       this.#isWell = true;
       return { value: asked.value };
     }
     const { problem, detail = problem, result } = asked.failure;
     // A plan's query may be wrong permanently, and the plan reports that.
     if (result !== 'refused' && result !== 'unusable') {
-      if (this.#isWell) this.#log.warn('failed to query a monitoring source', { source: name, kind, url, error: detail });
+      if (this.#isWell)
+        this.#log.warn('failed to query a monitoring source', {
+          source: name,
+          kind,
+          url,
+          error: detail,
+        });
       this.#isWell = false;
     }
     return { problem };
@@ -92,7 +123,13 @@ export class Source {
     }
     const { code } = error as { readonly code?: string };
     // Node's messages contain addresses, which must not be visible in a plan.
-    const why = expired ? `nothing within ${this.#config.timeoutMs / 1000} s` : (code ?? 'the connection failed');
-    return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${errorText(error)}` };
+    const why = expired
+      ? `nothing within ${this.#config.timeoutMs / 1000} s`
+      : (code ?? 'the connection failed');
+    return {
+      result: 'unreachable',
+      problem: `${this.title} does not respond: ${why}`,
+      detail: `${why}: ${errorText(error)}`,
+    };
   }
 }

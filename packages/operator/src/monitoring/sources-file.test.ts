@@ -9,10 +9,10 @@ import { readMonitoringConfig } from './sources-file.ts';
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
 after(() => rmSync(folder, { recursive: true }));
 const file = join(folder, 'sources.yaml');
-const read = (text: string) => {
+function read(text: string) {
   writeFileSync(file, text);
   return readMonitoringConfig(file);
-};
+}
 
 test('a source has usual settings, and its files are beside the file that names them', () => {
   assert.deepEqual(read('sources: [{kind: prometheus, url: "http://prometheus:9090/base/"}]'), {
@@ -44,8 +44,14 @@ sources:
     basic_auth: {username: me, password_file: password}
 `);
   const [alerts, metrics] = full.sources;
-  assert.deepEqual([full.everyMs, alerts?.timeoutMs, alerts?.startupGraceMs], [30_000, 500, 3_600_000]);
-  assert.deepEqual(alerts?.authorization, { type: 'Token', credentialsFile: join(folder, 'token') });
+  assert.deepEqual(
+    [full.everyMs, alerts?.timeoutMs, alerts?.startupGraceMs],
+    [30_000, 500, 3_600_000],
+  );
+  assert.deepEqual(alerts?.authorization, {
+    type: 'Token',
+    credentialsFile: join(folder, 'token'),
+  });
   assert.deepEqual(alerts.tls, {
     caFile: '/etc/ca.crt',
     certFile: join(folder, 'tls.crt'),
@@ -56,14 +62,20 @@ sources:
   assert.deepEqual(metrics?.basicAuth, { username: 'me', passwordFile: join(folder, 'password') });
 });
 
-const source = (more: string): string => `sources: [{kind: prometheus, url: "http://p:9090", ${more}}]`;
+function source(more: string): string {
+  return `sources: [{kind: prometheus, url: "http://p:9090", ${more}}]`;
+}
 
 const wrong: readonly (readonly [what: string, text: string, says: RegExp])[] = [
   ['no YAML', 'sources: [\n  password: "s3cret', /is not valid YAML: line \d$/],
   ['no map', '- s3cret', /^the file in .*sources\.yaml is no map of keys and values$/],
   ['nothing', '', /is no map/],
   ['no sources', 'sources: []', /^sources in .* is no list with something in it$/],
-  ['another key', 'sorces: []', /^sorces in .* is not known here: there are poll_interval, sources$/],
+  [
+    'another key',
+    'sorces: []',
+    /^sorces in .* is not known here: there are poll_interval, sources$/,
+  ],
   [
     'a secret in the file itself',
     source('authorization: {credentials: s3cret}'),
@@ -79,27 +91,55 @@ const wrong: readonly (readonly [what: string, text: string, says: RegExp])[] = 
     source('basic_auth: {}, authorization: {}'),
     /^sources\[0\]\.basic_auth in .* cannot be there beside authorization$/,
   ],
-  ['a misspelled file', source('tls_config: {ca_flie: x}'), /^sources\[0\]\.tls_config\.ca_flie in .*there are ca_file, cert_file/],
-  ['a certificate without a key', source('tls_config: {cert_file: x}'), /^sources\[0\]\.tls_config\.key_file in .* is missing$/],
-  ['another kind', 'sources: [{kind: graphite, url: "http://p"}]', /^sources\[0\]\.kind in .* is none of prometheus, alertmanager$/],
+  [
+    'a misspelled file',
+    source('tls_config: {ca_flie: x}'),
+    /^sources\[0\]\.tls_config\.ca_flie in .*there are ca_file, cert_file/,
+  ],
+  [
+    'a certificate without a key',
+    source('tls_config: {cert_file: x}'),
+    /^sources\[0\]\.tls_config\.key_file in .* is missing$/,
+  ],
+  [
+    'another kind',
+    'sources: [{kind: graphite, url: "http://p"}]',
+    /^sources\[0\]\.kind in .* is none of prometheus, alertmanager$/,
+  ],
   ['no address', 'sources: [{kind: prometheus}]', /^sources\[0\]\.url in .* is missing$/],
-  ['another protocol', 'sources: [{kind: prometheus, url: "file:///etc/passwd"}]', /is no http:\/\/ or https:\/\/ address$/],
+  [
+    'another protocol',
+    'sources: [{kind: prometheus, url: "file:///etc/passwd"}]',
+    /is no http:\/\/ or https:\/\/ address$/,
+  ],
   [
     'a password in the address',
     'sources: [{kind: prometheus, url: "http://me:s3cret@p"}]',
     /has a password in it: basic_auth names a file/,
   ],
-  ['a query in the address', 'sources: [{kind: prometheus, url: "http://p/?token=s3cret"}]', /has a query in it/],
+  [
+    'a query in the address',
+    'sources: [{kind: prometheus, url: "http://p/?token=s3cret"}]',
+    /has a query in it/,
+  ],
   ['an odd name', source('name: Main/1'), /^sources\[0\]\.name in .* is no name/],
   ['a number for a name', source('name: 7'), /^sources\[0\]\.name in .* is no text$/],
-  ['no duration', source('timeout: soon'), /^sources\[0\]\.timeout in .* is no duration from 0\.1 s to 60 s, for example 10s$/],
+  [
+    'no duration',
+    source('timeout: soon'),
+    /^sources\[0\]\.timeout in .* is no duration from 0\.1 s to 60 s, for example 10s$/,
+  ],
   ['too long a time limit', source('timeout: 2m'), /is no duration from/],
   [
     'too quick a question',
     'poll_interval: 10ms\nsources: [{kind: prometheus, url: "http://p"}]',
     /^poll_interval in .* from 1 s to 3600 s/,
   ],
-  ['neither true nor false', source('tls_config: {insecure_skip_verify: maybe}'), /is neither true nor false$/],
+  [
+    'neither true nor false',
+    source('tls_config: {insecure_skip_verify: maybe}'),
+    /is neither true nor false$/,
+  ],
   [
     'the same name twice',
     'sources: [{kind: prometheus, url: "http://p"}, {kind: prometheus, name: default, url: "http://q"}]',
@@ -121,6 +161,12 @@ for (const [what, text, says] of wrong) {
 }
 
 test('a file that is not there has no sources; one that is no file is told by its name', () => {
-  assert.deepEqual(readMonitoringConfig(join(folder, 'none.yaml')), { everyMs: 15_000, sources: [] });
-  assert.throws(() => readMonitoringConfig(folder), { name: 'ConfigFileError', message: /cannot be read: EISDIR/ });
+  assert.deepEqual(readMonitoringConfig(join(folder, 'none.yaml')), {
+    everyMs: 15_000,
+    sources: [],
+  });
+  assert.throws(() => readMonitoringConfig(folder), {
+    name: 'ConfigFileError',
+    message: /cannot be read: EISDIR/,
+  });
 });

@@ -37,10 +37,11 @@ const sourceKeys = ['name', 'kind', 'url', 'timeout', 'startup_grace', 'silences
  */
 const defaultGrace = '2m';
 
-const sourceOf = (reader: Reader): SourceConfig => {
+function sourceOf(reader: Reader): SourceConfig {
   const kind = reader.choice('kind', sourceKinds);
   const silences = silencesOf(reader);
-  if (silences && kind !== 'alertmanager') throw reader.wrong('silences', 'is for sources of kind alertmanager');
+  if (silences && kind !== 'alertmanager')
+    throw reader.wrong('silences', 'is for sources of kind alertmanager');
   return {
     kind,
     ...(silences && { silences }),
@@ -50,7 +51,7 @@ const sourceOf = (reader: Reader): SourceConfig => {
     startupGraceMs: reader.duration('startup_grace', defaultGrace, 0, 3_600_000),
     ...httpConfigOf(reader),
   };
-};
+}
 
 /** Default interval of queries, in milliseconds. */
 export const defaultEveryMs = 15_000;
@@ -60,7 +61,7 @@ export const defaultEveryMs = 15_000;
  * default. Throws a ConfigFileError that names what to correct, and where; an unknown key is an
  * error too.
  */
-export const readMonitoringConfig = (file: string): MonitoringConfig => {
+export function readMonitoringConfig(file: string): MonitoringConfig {
   const path = resolve(file);
   const reader = readConfigFile(path, ['poll_interval', 'sources']);
   if (reader === undefined) return { everyMs: defaultEveryMs, sources: [] };
@@ -68,5 +69,8 @@ export const readMonitoringConfig = (file: string): MonitoringConfig => {
   const titles = sources.map(({ kind, name }) => `${kind} ${name}`);
   const twice = titles.find((title, index) => titles.indexOf(title) !== index);
   if (twice !== undefined) throw new ConfigFileError(`sources in ${path} has ${twice} twice`);
-  return { everyMs: reader.duration('poll_interval', `${defaultEveryMs / 1000}s`, 1000, 3_600_000), sources };
-};
+  return {
+    everyMs: reader.duration('poll_interval', `${defaultEveryMs / 1000}s`, 1000, 3_600_000),
+    sources,
+  };
+}

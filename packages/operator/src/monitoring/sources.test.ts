@@ -13,7 +13,10 @@ import { type Answer, type ServedRequest, serving } from '@drydock/utils/testing
 import type { Monitoring, QueryResult } from '../ports.ts';
 import { openMonitoring } from './sources.ts';
 
-/** What a real Prometheus or Alertmanager does not do when it is told to: test/integrations/monitoring has the real ones. */
+/**
+ * What a real Prometheus or Alertmanager does not do when it is told to:
+ * test/integrations/monitoring has the real ones.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -29,7 +32,11 @@ type Bench = {
   readonly asked: readonly ServedRequest[];
 };
 
-const bench = async (answer: (asked: ServedRequest) => Answer, use: (bench: Bench) => Promise<void>, more = ''): Promise<void> => {
+async function bench(
+  answer: (asked: ServedRequest) => Answer,
+  use: (bench: Bench) => Promise<void>,
+  more = '',
+): Promise<void> {
   await using server = await serving(answer);
   const file = join(folder, 'sources.yaml');
   const tokenFile = join(folder, 'token');
@@ -40,25 +47,48 @@ const bench = async (answer: (asked: ServedRequest) => Answer, use: (bench: Benc
   const clock = new VirtualClock(Temporal.Instant.from('2026-11-21T08:00:00Z'));
   const counted: string[] = [];
   const logged: string[] = [];
-  const line = (text: string, fields?: object): void => void logged.push(`${text} ${JSON.stringify(fields)}`);
+  const line = (text: string, fields?: object): void =>
+    void logged.push(`${text} ${JSON.stringify(fields)}`);
   const log: Log = { ...silentLog, info: line, warn: line };
   const meter = { asked: (kind: string, result: string) => void counted.push(`${kind} ${result}`) };
-  await use({ monitoring: openMonitoring(file, { clock, log, meter }), clock, file, counted, logged, asked: server.asked });
+  await use({
+    monitoring: openMonitoring(file, { clock, log, meter }),
+    clock,
+    file,
+    counted,
+    logged,
+    asked: server.asked,
+  });
   assert.doesNotMatch(logged.join('\n'), new RegExp(secret));
-};
+}
 
-const json = (body: unknown, status = 200): Answer => ({ status, text: JSON.stringify(body) });
-const vector = (...result: readonly unknown[]): Answer => json({ status: 'success', data: { resultType: 'vector', result } });
-const said = (told: QueryResult<unknown>): unknown => ('problem' in told ? told.problem : told.value);
+function json(body: unknown, status = 200): Answer {
+  return { status, text: JSON.stringify(body) };
+}
+function vector(...result: readonly unknown[]): Answer {
+  return json({ status: 'success', data: { resultType: 'vector', result } });
+}
+function said(told: QueryResult<unknown>): unknown {
+  return 'problem' in told ? told.problem : told.value;
+}
 
 test('a query is one POST with its time limit, below the path of the address, with the token of that moment', async () => {
   await bench(
     () => vector({ metric: { __name__: 'up', odd: 1 }, value: [1, '1e-3'] }),
     async ({ monitoring, asked, counted }) => {
-      assert.deepEqual(said(await monitoring.samples('default', 'a + b', signal)), [{ labels: { __name__: 'up' }, value: 0.001 }]);
+      assert.deepEqual(said(await monitoring.samples('default', 'a + b', signal)), [
+        { labels: { __name__: 'up' }, value: 0.001 },
+      ]);
       const [one] = asked;
-      assert.deepEqual([one?.method, one?.path, one?.headers.authorization], ['POST', '/base/api/v1/query', `Bearer ${secret}`]);
-      assert.deepEqual(Object.fromEntries(new URLSearchParams(one?.body)), { query: 'a + b', timeout: '5s', limit: '1001' });
+      assert.deepEqual(
+        [one?.method, one?.path, one?.headers.authorization],
+        ['POST', '/base/api/v1/query', `Bearer ${secret}`],
+      );
+      assert.deepEqual(Object.fromEntries(new URLSearchParams(one?.body)), {
+        query: 'a + b',
+        timeout: '5s',
+        limit: '1001',
+      });
       writeFileSync(join(folder, 'token'), 'another');
       await monitoring.samples('default', 'a', signal);
       assert.equal(asked[1]?.headers.authorization, 'Bearer another');
@@ -67,34 +97,94 @@ test('a query is one POST with its time limit, below the path of the address, wi
   );
 });
 
-const answers: readonly (readonly [what: string, answer: Answer, says: RegExp, counted: string])[] = [
-  ['a redirect', { status: 302, headers: { location: 'http://169.254.169.254/' } }, /redirect \(302\), which is not followed/, 'failed'],
+const answers: readonly (readonly [what: string, answer: Answer, says: RegExp, counted: string])[] =
   [
-    'a refusal that quotes the token',
-    json({ error: `bad ${secret}` }, 400),
-    /^source default refuses the question: bad \*\*\*$/,
-    'refused',
-  ],
-  ['a long refusal', json({ error: 'x'.repeat(10_000) }, 400), /^source default refuses the question: x{200}$/, 'refused'],
-  ['lines', json({ error: 'one\n\u001b[31mtwo' }, 422), /^source default refuses the question: one \[31mtwo$/, 'refused'],
-  ['nobody there', { status: 404, text: '<html>' }, /^source default responds with 404$/, 'failed'],
-  ['trouble', json({ error: 'query timed out' }, 503), /^source default responds with 503: query timed out$/, 'failed'],
-  ['another page', { text: '<html>' }, /^source default does not respond like a Prometheus$/, 'unusable'],
-  ['another API', json({ status: 'success' }), /does not respond like a Prometheus/, 'unusable'],
-  ['an error with 200', json({ status: 'error', data: {} }), /does not respond like a Prometheus/, 'unusable'],
-  ['a vector of something', vector(7), /does not respond like a Prometheus/, 'unusable'],
-  ['a value that is no text', vector({ metric: {}, value: [1, 1] }), /does not respond like a Prometheus/, 'unusable'],
-  ['an empty value', vector({ metric: {}, value: [1, ''] }), /does not respond like a Prometheus/, 'unusable'],
-  ['a value in words', vector({ metric: {}, value: [1, '0x10'] }), /does not respond like a Prometheus/, 'unusable'],
-  ['histograms', vector({ metric: {}, histogram: [1, {}] }), /native histograms/, 'unusable'],
-  [
-    'warnings',
-    json({ status: 'success', data: { resultType: 'scalar', result: [1, '1'] }, warnings: ['a store is away'] }),
-    /^source default warns that its response may be incomplete: a store is away$/,
-    'unusable',
-  ],
-  ['more than anybody reads', { text: `"${'x'.repeat(9 * 1024 * 1024)}"` }, /is larger than 8 MiB: query less$/, 'unusable'],
-];
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'http://169.254.169.254/' } },
+      /redirect \(302\), which is not followed/,
+      'failed',
+    ],
+    [
+      'a refusal that quotes the token',
+      json({ error: `bad ${secret}` }, 400),
+      /^source default refuses the question: bad \*\*\*$/,
+      'refused',
+    ],
+    [
+      'a long refusal',
+      json({ error: 'x'.repeat(10_000) }, 400),
+      /^source default refuses the question: x{200}$/,
+      'refused',
+    ],
+    [
+      'lines',
+      json({ error: 'one\n\u001b[31mtwo' }, 422),
+      /^source default refuses the question: one \[31mtwo$/,
+      'refused',
+    ],
+    [
+      'nobody there',
+      { status: 404, text: '<html>' },
+      /^source default responds with 404$/,
+      'failed',
+    ],
+    [
+      'trouble',
+      json({ error: 'query timed out' }, 503),
+      /^source default responds with 503: query timed out$/,
+      'failed',
+    ],
+    [
+      'another page',
+      { text: '<html>' },
+      /^source default does not respond like a Prometheus$/,
+      'unusable',
+    ],
+    ['another API', json({ status: 'success' }), /does not respond like a Prometheus/, 'unusable'],
+    [
+      'an error with 200',
+      json({ status: 'error', data: {} }),
+      /does not respond like a Prometheus/,
+      'unusable',
+    ],
+    ['a vector of something', vector(7), /does not respond like a Prometheus/, 'unusable'],
+    [
+      'a value that is no text',
+      vector({ metric: {}, value: [1, 1] }),
+      /does not respond like a Prometheus/,
+      'unusable',
+    ],
+    [
+      'an empty value',
+      vector({ metric: {}, value: [1, ''] }),
+      /does not respond like a Prometheus/,
+      'unusable',
+    ],
+    [
+      'a value in words',
+      vector({ metric: {}, value: [1, '0x10'] }),
+      /does not respond like a Prometheus/,
+      'unusable',
+    ],
+    ['histograms', vector({ metric: {}, histogram: [1, {}] }), /native histograms/, 'unusable'],
+    [
+      'warnings',
+      json({
+        status: 'success',
+        data: { resultType: 'scalar', result: [1, '1'] },
+        warnings: ['a store is away'],
+      }),
+      /^source default warns that its response may be incomplete: a store is away$/,
+      'unusable',
+    ],
+    [
+      'more than anybody reads',
+      { text: `"${'x'.repeat(9 * 1024 * 1024)}"` },
+      /is larger than 8 MiB: query less$/,
+      'unusable',
+    ],
+  ];
 for (const [what, answer, says, result] of answers) {
   test(`${what} is told in one short line, and is no answer`, () =>
     bench(
@@ -110,11 +200,25 @@ for (const [what, answer, says, result] of answers) {
 
 test('values are numbers as Go writes them', () =>
   bench(
-    () => vector(...['NaN', '+Inf', '-Inf', '-0.5', '3', '1.5e+06', '5e-324'].map(value => ({ metric: {}, value: [1, value] }))),
+    () =>
+      vector(
+        ...['NaN', '+Inf', '-Inf', '-0.5', '3', '1.5e+06', '5e-324'].map(value => ({
+          metric: {},
+          value: [1, value],
+        })),
+      ),
     async ({ monitoring }) => {
       const told = await monitoring.samples('default', 'a', signal);
       const values = 'value' in told ? told.value.map(({ value }) => value) : [];
-      assert.deepEqual(values, [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0.5, 3, 1_500_000, Number.MIN_VALUE]);
+      assert.deepEqual(values, [
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        Number.NEGATIVE_INFINITY,
+        -0.5,
+        3,
+        1_500_000,
+        Number.MIN_VALUE,
+      ]);
     },
   ));
 
@@ -147,7 +251,10 @@ test('trouble is logged when it begins and when it is over; what a plan has writ
       await ask();
       await ask();
       assert.equal(logged.length, 1);
-      assert.match(logged[0] ?? '', /^failed to query a monitoring source .*"source":"default","kind":"prometheus"/);
+      assert.match(
+        logged[0] ?? '',
+        /^failed to query a monitoring source .*"source":"default","kind":"prometheus"/,
+      );
       answer = json({ error: 'parse error' }, 400);
       await ask();
       answer = vector();
@@ -170,18 +277,30 @@ test('a source that is not known is told with those that are; the file is read a
     () => vector(),
     async ({ monitoring, clock, file, logged, counted }) => {
       const ask = async (name: string) => said(await monitoring.samples(name, 'a', signal));
-      assert.match(String(await ask('main')), /^the operator knows no source main of kind prometheus; it knows default: its administrator/);
+      assert.match(
+        String(await ask('main')),
+        /^the operator knows no source main of kind prometheus; it knows default: its administrator/,
+      );
       assert.deepEqual([await ask('default'), counted], [[], ['promql answered']]);
       writeFileSync(file, 'sources: [{kind: prometheus, name: main, url: "http://127.0.0.1:9"}]');
       await ask('default');
       clock.jump(10_000);
       assert.match(String(await ask('default')), /it knows main/);
-      assert.match(String(said(await monitoring.firing('main', [], signal))), /knows no source main of kind alertmanager; it knows none/);
+      assert.match(
+        String(said(await monitoring.firing('main', [], signal))),
+        /knows no source main of kind alertmanager; it knows none/,
+      );
       writeFileSync(file, 'sources: {}');
       clock.jump(10_000);
       for (const name of ['main', 'main'])
-        assert.match(String(await ask(name)), /^the sources of the operator are not known: sources in .*sources\.yaml is no list/);
-      writeFileSync(file, 'poll_interval: 20s\nsources: [{kind: prometheus, name: main, url: "http://127.0.0.1:9"}]');
+        assert.match(
+          String(await ask(name)),
+          /^the sources of the operator are not known: sources in .*sources\.yaml is no list/,
+        );
+      writeFileSync(
+        file,
+        'poll_interval: 20s\nsources: [{kind: prometheus, name: main, url: "http://127.0.0.1:9"}]',
+      );
       clock.jump(10_000);
       assert.match(String(await ask('main')), /does not respond: ECONNREFUSED/);
       assert.equal(monitoring.everyMs, 20_000);
@@ -196,49 +315,72 @@ test('a source that is not known is told with those that are; the file is read a
     },
   ));
 
-const alert = (alertname: string | undefined, state = 'active') => ({ labels: { alertname, node: 'w1' }, status: { state } });
-const begun = (uptime: unknown, cluster?: unknown): Answer => ({
-  text: JSON.stringify({ uptime, cluster }),
-  headers: { date: 'Sat, 21 Nov 2026 09:00:00 GMT' },
-});
+function alert(alertname: string | undefined, state = 'active') {
+  return { labels: { alertname, node: 'w1' }, status: { state } };
+}
+function begun(uptime: unknown, cluster?: unknown): Answer {
+  return {
+    text: JSON.stringify({ uptime, cluster }),
+    headers: { date: 'Sat, 21 Nov 2026 09:00:00 GMT' },
+  };
+}
 const settled = begun('2026-11-21T08:58:00Z');
 
-const alerts: readonly (readonly [what: string, alerts: Answer, status: Answer, says: unknown])[] = [
+const alerts: readonly (readonly [what: string, alerts: Answer, status: Answer, says: unknown])[] =
   [
-    'what fires',
-    json([alert('A'), alert('B', 'suppressed'), alert('C', 'unprocessed'), alert(undefined)]),
-    'hang',
     [
-      { name: 'A', about: ['w1'] },
-      { name: 'C', about: ['w1'] },
-      { name: 'an alert without a name', about: ['w1'] },
+      'what fires',
+      json([alert('A'), alert('B', 'suppressed'), alert('C', 'unprocessed'), alert(undefined)]),
+      'hang',
+      [
+        { name: 'A', about: ['w1'] },
+        { name: 'C', about: ['w1'] },
+        { name: 'an alert without a name', about: ['w1'] },
+      ],
     ],
-  ],
-  ['nothing', json([]), settled, []],
-  [
-    'nothing, of one that has just begun',
-    json([]),
-    begun('2026-11-21T08:58:01Z'),
-    'source default has begun less than 120 s ago, and may not know all alerts yet',
-  ],
-  [
-    'nothing, of one that waits for its peers',
-    json([]),
-    begun('2026-11-20T08:00:00Z', { status: 'settling' }),
-    'source default waits for its peers, and may not know of all alerts',
-  ],
-  ['nothing, of one that says no time', json([]), begun(7), 'source default does not respond like an Alertmanager'],
-  ['nothing, of one that fails then', json([]), { status: 500 }, 'source default responds with 500'],
-  ['no list', json({}), settled, 'source default does not respond like an Alertmanager'],
-  ['no JSON', { text: 'OK' }, settled, 'source default does not respond like an Alertmanager'],
-  ['a refusal in a text', json('bad matcher format: x', 400), settled, 'source default refuses the question: bad matcher format: x'],
-];
+    ['nothing', json([]), settled, []],
+    [
+      'nothing, of one that has just begun',
+      json([]),
+      begun('2026-11-21T08:58:01Z'),
+      'source default has begun less than 120 s ago, and may not know all alerts yet',
+    ],
+    [
+      'nothing, of one that waits for its peers',
+      json([]),
+      begun('2026-11-20T08:00:00Z', { status: 'settling' }),
+      'source default waits for its peers, and may not know of all alerts',
+    ],
+    [
+      'nothing, of one that says no time',
+      json([]),
+      begun(7),
+      'source default does not respond like an Alertmanager',
+    ],
+    [
+      'nothing, of one that fails then',
+      json([]),
+      { status: 500 },
+      'source default responds with 500',
+    ],
+    ['no list', json({}), settled, 'source default does not respond like an Alertmanager'],
+    ['no JSON', { text: 'OK' }, settled, 'source default does not respond like an Alertmanager'],
+    [
+      'a refusal in a text',
+      json('bad matcher format: x', 400),
+      settled,
+      'source default refuses the question: bad matcher format: x',
+    ],
+  ];
 for (const [what, listed, status, says] of alerts) {
   test(`alerts: ${what}`, () =>
     bench(
       ({ path }) => (path.startsWith('/base/api/v2/alerts?') ? listed : status),
       async ({ monitoring, asked }) => {
-        assert.deepEqual(said(await monitoring.firing('default', ['a="b"', 'c!~"d&e"'], signal)), says);
+        assert.deepEqual(
+          said(await monitoring.firing('default', ['a="b"', 'c!~"d&e"'], signal)),
+          says,
+        );
         assert.equal(
           asked[0]?.path,
           '/base/api/v2/alerts?active=true&silenced=false&inhibited=false&filter=a%3D%22b%22&filter=c%21%7E%22d%26e%22',
@@ -249,7 +391,12 @@ for (const [what, listed, status, says] of alerts) {
 
 test('TLS: the name of the certificate, the authority and the certificate of ours are those of the file, and are read again when they change', async () => {
   const seen: string[] = [];
-  const options = { ...serverPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
+  const options = {
+    ...serverPair,
+    ca: testAuthority,
+    requestCert: true,
+    rejectUnauthorized: false,
+  };
   const server = createServer(options, (request, response) => {
     const { subject } = (request.socket as TLSSocket).getPeerCertificate();
     seen.push(String(subject?.CN));
@@ -273,7 +420,10 @@ test('TLS: the name of the certificate, the authority and the certificate of our
       write('own.key', key);
     };
     own(clientA);
-    const monitoring = openMonitoring(join(folder, 'tls.yaml'), { clock: systemClock, log: silentLog });
+    const monitoring = openMonitoring(join(folder, 'tls.yaml'), {
+      clock: systemClock,
+      log: silentLog,
+    });
     const ask = async (name: string) => said(await monitoring.samples(name, 'up', signal));
     assert.deepEqual(await ask('right'), []);
     own(clientB);

@@ -5,7 +5,12 @@ import { samplesOf } from './prometheus.ts';
 import { ReloadedFile } from './reloaded-file.ts';
 import { NodeSilences } from './silences.ts';
 import { type QueryOutcome, Source, type SourceResult } from './source.ts';
-import { defaultEveryMs, type MonitoringConfig, readMonitoringConfig, type SourceKind } from './sources-file.ts';
+import {
+  defaultEveryMs,
+  type MonitoringConfig,
+  readMonitoringConfig,
+  type SourceKind,
+} from './sources-file.ts';
 
 /** Counter of the queries of gates. */
 interface MonitoringMeter {
@@ -13,7 +18,11 @@ interface MonitoringMeter {
   asked(kind: 'promql' | 'alerts', result: QueryOutcome): void;
 }
 
-export type MonitoringTools = { readonly clock: Clock; readonly log: Log; readonly meter?: MonitoringMeter | undefined };
+export type MonitoringTools = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter?: MonitoringMeter | undefined;
+};
 
 /** Milliseconds between checks of the file for silences to keep. */
 const againMs = 60_000;
@@ -45,12 +54,22 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     return this.#config.everyMs;
   }
 
-  samples(name: string, query: string, signal: AbortSignal): Promise<QueryResult<readonly Sample[]>> {
+  samples(
+    name: string,
+    query: string,
+    signal: AbortSignal,
+  ): Promise<QueryResult<readonly Sample[]>> {
     return this.#ask('promql', 'prometheus', name, source => samplesOf(source, query, signal));
   }
 
-  firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<QueryResult<readonly FiringAlert[]>> {
-    return this.#ask('alerts', 'alertmanager', name, source => firingOf(source, matchers, this.#tools.clock, signal));
+  firing(
+    name: string,
+    matchers: readonly string[],
+    signal: AbortSignal,
+  ): Promise<QueryResult<readonly FiringAlert[]>> {
+    return this.#ask('alerts', 'alertmanager', name, source =>
+      firingOf(source, matchers, this.#tools.clock, signal),
+    );
   }
 
   async silence(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
@@ -66,7 +85,8 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     query: (source: Source) => Promise<SourceResult<T>>,
   ): Promise<QueryResult<T>> {
     const problem = this.#refresh();
-    if (problem !== undefined) return { problem: `the sources of the operator are not known: ${problem}` };
+    if (problem !== undefined)
+      return { problem: `the sources of the operator are not known: ${problem}` };
     const source = this.#sources.find(({ config }) => config.kind === kind && config.name === name);
     if (source === undefined) return { problem: this.#unknown(kind, name) };
     const asked = await query(source);
@@ -75,7 +95,9 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   }
 
   #unknown(kind: SourceKind, name: string): string {
-    const names = this.#sources.flatMap(({ config }) => (config.kind === kind ? [config.name] : []));
+    const names = this.#sources.flatMap(({ config }) =>
+      config.kind === kind ? [config.name] : [],
+    );
     const known = names.length === 0 ? 'it knows none' : `it knows ${names.toSorted().join(', ')}`;
     return `the operator knows no source ${name} of kind ${kind}; ${known}: its administrator names them in the file of --monitoring-config, as it is shipped in the Secret drydock-monitoring`;
   }
@@ -100,4 +122,6 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
  * Returns the sources of the file of --monitoring-config, which is read again when it changes, as
  * are the files that it names. Never throws: an invalid file is logged, and reported to callers.
  */
-export const openMonitoring = (file: string, tools: MonitoringTools): Monitoring & AlertSilencer => new ConfiguredMonitoring(file, tools);
+export function openMonitoring(file: string, tools: MonitoringTools): Monitoring & AlertSilencer {
+  return new ConfiguredMonitoring(file, tools);
+}

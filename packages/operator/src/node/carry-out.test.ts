@@ -12,11 +12,17 @@ import { FakeCluster } from '../testing/fake-cluster.ts';
 import { FakeLog, FakeMeter, FakeRecorder, failure, response, settle } from '../testing/fakes.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';
 
-/** What the operator makes of decisions, whatever they are: the test decides in place of the core. */
+/**
+ * What the operator makes of decisions, whatever they are: the test decides in place of the core.
+ */
 
 const adapter = maintenance('leases');
-const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
-const requestPath = (name: string): string => `${adapter.path}/${name}`;
+function nodePath(name: string): string {
+  return `/api/v1/nodes/${name}`;
+}
+function requestPath(name: string): string {
+  return `${adapter.path}/${name}`;
+}
 const podPath = '/api/v1/namespaces/shop/pods/a';
 
 const nothing: Decision = {
@@ -35,17 +41,26 @@ const nothing: Decision = {
 };
 
 /** Node n1, which somebody wants, and an operator that decides as the test says. */
-const bench = (
+function bench(
   decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>),
   over: Partial<NodeReconcilerOptions> = {},
-) => {
-  const [cluster, clock, meter, log] = [new FakeCluster(), new VirtualClock(), new FakeMeter(), new FakeLog()];
+) {
+  const [cluster, clock, meter, log] = [
+    new FakeCluster(),
+    new VirtualClock(),
+    new FakeMeter(),
+    new FakeLog(),
+  ];
   const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
   const script = { decision };
   const put = (name: string, isWanted = true): void => {
     cluster.put(nodePath(name), { metadata: { name }, spec: {}, status: {} });
-    if (isWanted) cluster.put(requestPath(name), { metadata: { name, generation: 1 }, spec: { nodeName: name } });
+    if (isWanted)
+      cluster.put(requestPath(name), {
+        metadata: { name, generation: 1 },
+        spec: { nodeName: name },
+      });
   };
   put('n1');
   const operator = new NodeReconciler({
@@ -61,7 +76,10 @@ const bench = (
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     decide: snapshot => {
       snapshots.push(snapshot);
-      return { ...nothing, ...(typeof script.decision === 'function' ? script.decision(snapshot) : script.decision) };
+      return {
+        ...nothing,
+        ...(typeof script.decision === 'function' ? script.decision(snapshot) : script.decision),
+      };
     },
     ...over,
   });
@@ -86,9 +104,25 @@ const bench = (
     stop.abort();
     await wait(1);
   };
-  const looksAt = (name: string): number => snapshots.filter(({ nodeName }) => nodeName === name).length;
-  return { cluster, meter, log, snapshots, leader, script, operator, put, calm, run, wait, wake, end, looksAt };
-};
+  const looksAt = (name: string): number =>
+    snapshots.filter(({ nodeName }) => nodeName === name).length;
+  return {
+    cluster,
+    meter,
+    log,
+    snapshots,
+    leader,
+    script,
+    operator,
+    put,
+    calm,
+    run,
+    wait,
+    wake,
+    end,
+    looksAt,
+  };
+}
 
 const request = { key: `${adapter.name}//n1` };
 const write: Write = {
@@ -104,7 +138,10 @@ const write: Write = {
 
 test('nothing is decided before it runs, whoever asks', async () => {
   const { operator, snapshots, calm, run, end } = bench({});
-  const asked = adapter.read({ metadata: { name: 'n9', uid: 'u', resourceVersion: '1', generation: 1 }, spec: { nodeName: 'n9' } });
+  const asked = adapter.read({
+    metadata: { name: 'n9', uid: 'u', resourceVersion: '1', generation: 1 },
+    spec: { nodeName: 'n9' },
+  });
   assert.ok(typeof asked !== 'string');
   operator.addRequest(asked);
   await calm();
@@ -131,7 +168,10 @@ test('a maintenance that nobody has looked at is pending, and a node that nobody
   leader.yes = false;
   await run();
   const { maintenances, heldNodes } = operator.overview();
-  assert.deepEqual([maintenances, heldNodes], [[{ kind: adapter.kind, state: 'Pending', count: 1 }], 0]);
+  assert.deepEqual(
+    [maintenances, heldNodes],
+    [[{ kind: adapter.kind, state: 'Pending', count: 1 }], 0],
+  );
   await end();
 });
 
@@ -146,12 +186,20 @@ test('a decision takes no longer than the time that has gone by', async () => {
   await end();
 });
 
-const hold: Write = { ...write, description: 'hold', path: nodePath('n1'), body: { spec: { unschedulable: true } }, cache: 'nodes' };
+const hold: Write = {
+  ...write,
+  description: 'hold',
+  path: nodePath('n1'),
+  body: { spec: { unschedulable: true } },
+  cache: 'nodes',
+};
 
 test('a node whose hold may have been written is read before anything is decided, but only by who leads', async () => {
   const { cluster, leader, script, snapshots, run, wait, wake, end } = bench({ writes: [hold] });
-  const reads = (): number => cluster.calls.filter(({ method, path }) => method === 'GET' && path === nodePath('n1')).length;
-  cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined);
+  const reads = (): number =>
+    cluster.calls.filter(({ method, path }) => method === 'GET' && path === nodePath('n1')).length;
+  cluster.intercept = ({ method, path }) =>
+    method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined;
   await run();
   script.decision = {};
   const looks = snapshots.length;
@@ -171,11 +219,13 @@ test('a node whose hold may have been written is read before anything is decided
 
 test('who is stopped while he reads decides nothing any more', async () => {
   const { cluster, script, snapshots, calm, run, wait, end } = bench({ writes: [hold] });
-  cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined);
+  cluster.intercept = ({ method, path }) =>
+    method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined;
   await run();
   script.decision = {};
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  cluster.intercept = ({ method }) => (method === 'GET' ? (promise as unknown as Promise<ApiResponse>) : undefined);
+  cluster.intercept = ({ method }) =>
+    method === 'GET' ? (promise as unknown as Promise<ApiResponse>) : undefined;
   await wait(10);
   const looks = snapshots.length;
   await end();
@@ -189,7 +239,10 @@ test('a look that throws is told where people look', async () => {
     throw new Error('cannot decide');
   });
   await run();
-  assert.match(JSON.stringify(cluster.get(requestPath('n1'))?.['status']), /InternalError.*cannot decide|cannot decide.*InternalError/);
+  assert.match(
+    JSON.stringify(cluster.get(requestPath('n1'))?.['status']),
+    /InternalError.*cannot decide|cannot decide.*InternalError/,
+  );
   await end();
 });
 
@@ -224,10 +277,13 @@ test('a claim that cannot be looked up is asked for again a little later; where 
   await wait(60);
   assert.equal(snapshots.length, quiet);
   cluster.intercept = ({ path }) => (path === claim ? failure(500, 'broken') : undefined);
-  script.decision = ({ volumes }) => ({ lookups: volumes.has('shop/data') ? [] : [{ kind: 'PersistentVolumeClaim', key: 'shop/data' }] });
+  script.decision = ({ volumes }) => ({
+    lookups: volumes.has('shop/data') ? [] : [{ kind: 'PersistentVolumeClaim', key: 'shop/data' }],
+  });
   await wake();
   const looks = snapshots.length;
-  cluster.intercept = ({ path }) => (path === claim ? response(200, { spec: { volumeName: 'v' } }) : undefined);
+  cluster.intercept = ({ path }) =>
+    path === claim ? response(200, { spec: { volumeName: 'v' } }) : undefined;
   await wait(4);
   assert.equal(snapshots.length, looks);
   await wait(2);
@@ -251,9 +307,13 @@ test('what is known of a node is kept as long as somebody wants it', async () =>
 test('a report that was not stored counts as not told; one that was, and other writes, leave it at that', async () => {
   const status = at(0) as never;
   const notes = { ...emptyMemo, reported: new Map([[request.key, status]]) };
-  const toldAfter = async (writes: readonly Write[], reply: 'stored' | 'conflict'): Promise<boolean> => {
+  const toldAfter = async (
+    writes: readonly Write[],
+    reply: 'stored' | 'conflict',
+  ): Promise<boolean> => {
     const { cluster, script, snapshots, run, wake, end } = bench({ writes, notes });
-    cluster.intercept = ({ method }) => (method === 'PATCH' && reply === 'conflict' ? failure(409, 'changed') : undefined);
+    cluster.intercept = ({ method }) =>
+      method === 'PATCH' && reply === 'conflict' ? failure(409, 'changed') : undefined;
     // Once is enough: what was stored would be written again at once.
     const first = script.decision;
     script.decision = () => {
@@ -268,14 +328,19 @@ test('a report that was not stored counts as not told; one that was, and other w
   };
   const report = { ...write, reportOf: request.key };
   assert.deepEqual(
-    [await toldAfter([report], 'stored'), await toldAfter([report], 'conflict'), await toldAfter([write], 'conflict')],
+    [
+      await toldAfter([report], 'stored'),
+      await toldAfter([report], 'conflict'),
+      await toldAfter([write], 'conflict'),
+    ],
     [true, false, true],
   );
 });
 
 test('where one of several writes has lost a race, the next look comes after a pause', async () => {
   const { cluster, snapshots, run, wait, end } = bench({ writes: [hold, write] });
-  cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === write.path ? failure(409, 'changed') : undefined);
+  cluster.intercept = ({ method, path }) =>
+    method === 'PATCH' && path === write.path ? failure(409, 'changed') : undefined;
   await run();
   const looks = snapshots.length;
   assert.ok(looks <= 2, `${looks}: the first one, and one for what was stored`);
@@ -290,7 +355,13 @@ test('what one node leaves of a budget is offered to the next one that waits for
     cluster.put(budget, {
       metadata: { name: 'web', namespace: 'shop', generation: 1 },
       spec: { selector: {} },
-      status: { observedGeneration: 1, disruptionsAllowed, currentHealthy: 9, desiredHealthy: 8, expectedPods: 9 },
+      status: {
+        observedGeneration: 1,
+        disruptionsAllowed,
+        currentHealthy: 9,
+        desiredHealthy: 8,
+        expectedPods: 9,
+      },
     });
   const { cluster, put, calm, run, looksAt, end } = bench(({ nodeName }) => ({
     watchPods: true,
@@ -303,19 +374,31 @@ test('what one node leaves of a budget is offered to the next one that waits for
   const before = [looksAt('n1'), looksAt('n2')] as const;
   allow(cluster, 1);
   await calm();
-  assert.ok(looksAt('n1') > before[0] && looksAt('n2') > before[1], `${looksAt('n1')} ${looksAt('n2')} after ${String(before)}`);
+  assert.ok(
+    looksAt('n1') > before[0] && looksAt('n2') > before[1],
+    `${looksAt('n1')} ${looksAt('n2')} after ${String(before)}`,
+  );
   await end();
 });
 
 test('what was tried with a pod is forgotten when it leaves, and not before', async () => {
   const { cluster, script, snapshots, calm, run, wake, end } = bench({ watchPods: true });
-  const raw = { metadata: { name: 'a', namespace: 'shop' }, spec: { nodeName: 'n1' }, status: { phase: 'Running' } };
+  const raw = {
+    metadata: { name: 'a', namespace: 'shop' },
+    spec: { nodeName: 'n1' },
+    status: { phase: 'Running' },
+  };
   const pod = readPod(cluster.put(podPath, raw));
-  cluster.intercept = ({ path }) => (path.endsWith('/eviction') ? failure(429, 'no', 'DisruptionBudget') : undefined);
+  cluster.intercept = ({ path }) =>
+    path.endsWith('/eviction') ? failure(429, 'no', 'DisruptionBudget') : undefined;
   await run();
   script.decision = () => {
     script.decision = { watchPods: true };
-    return { watchPods: true, evictable: new Set([pod.uid]), calls: [{ pod, wave: 0, method: 'evict', escalated: false }] };
+    return {
+      watchPods: true,
+      evictable: new Set([pod.uid]),
+      calls: [{ pod, wave: 0, method: 'evict', escalated: false }],
+    };
   };
   await wake();
   cluster.patch(podPath, { metadata: { labels: { x: 'y' } } });

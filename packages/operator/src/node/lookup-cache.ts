@@ -18,23 +18,31 @@ export class LookupCache {
    */
   readonly goneDaemonSets = new Set<string>();
   /** Pods that are on no node, by namespace, and the time of the list. */
-  readonly unscheduled = new Map<string, { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }>();
+  readonly unscheduled = new Map<
+    string,
+    { readonly readAt: Temporal.Instant; readonly pods: readonly Pod[] }
+  >();
 }
 
 /** A lookup of one object. */
 type ObjectLookup = Extract<Lookup, { readonly kind: 'DaemonSet' | 'PersistentVolumeClaim' }>;
 
-const pathOf = ({ kind, key }: ObjectLookup): string => {
+function pathOf({ kind, key }: ObjectLookup): string {
   const [namespace = '', name = ''] = key.split('/').map(encodeURIComponent);
-  const [api, resource] = kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
+  const [api, resource] =
+    kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
   return `${api}/namespaces/${namespace}/${resource}/${name}`;
-};
+}
 
 /**
  * Stores the result. Returns whether it is final: a DaemonSet that exists is delivered by the
  * watch.
  */
-const note = (lookup: ObjectLookup, found: ApiResponse, { volumes, goneDaemonSets }: LookupCache): boolean => {
+function note(
+  lookup: ObjectLookup,
+  found: ApiResponse,
+  { volumes, goneDaemonSets }: LookupCache,
+): boolean {
   if (lookup.kind === 'DaemonSet') {
     if (found.status !== 404) return false;
     goneDaemonSets.add(lookup.uid);
@@ -43,7 +51,7 @@ const note = (lookup: ObjectLookup, found: ApiResponse, { volumes, goneDaemonSet
   const { spec } = found.body as { readonly spec?: { readonly volumeName?: string } };
   volumes.set(lookup.key, (found.status === 200 && spec?.volumeName) || null);
   return true;
-};
+}
 
 type Sources = {
   readonly api: Api;
@@ -54,15 +62,21 @@ type Sources = {
   readonly knownWindows: WindowFreshness;
 };
 
-const lookUpObject = async ({ api, log, lookedUp }: Sources, lookup: ObjectLookup): Promise<boolean> => {
+async function lookUpObject(
+  { api, log, lookedUp }: Sources,
+  lookup: ObjectLookup,
+): Promise<boolean> {
   const { kind, key } = lookup;
   const path = pathOf(lookup);
-  const found = await vitalGet(api, path, error => log.warn('failed to look up an object', { kind, key, error }));
+  const found = await vitalGet(api, path, error =>
+    log.warn('failed to look up an object', { kind, key, error }),
+  );
   if (found === undefined) return false;
-  if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found)) return note(lookup, found, lookedUp);
+  if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found))
+    return note(lookup, found, lookedUp);
   log.warn('failed to look up an object', { kind, key, status: found.status });
   return false;
-};
+}
 
 /**
  * Number of pods of one namespace that are kept: pods without a node are few, or too many to be
@@ -77,7 +91,10 @@ const strayTimeoutMs = 3000;
  * Lists pods that are on no node. Without the right, or if the server fails, the result is empty:
  * the report only has fewer details on what a budget misses.
  */
-const lookUpUnscheduled = async ({ api, clock, log, defects, lookedUp }: Sources, namespace: string): Promise<boolean> => {
+async function lookUpUnscheduled(
+  { api, clock, log, defects, lookedUp }: Sources,
+  namespace: string,
+): Promise<boolean> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const readAt = clock.now();
   let pods: readonly Pod[] = [];
@@ -89,29 +106,37 @@ const lookUpUnscheduled = async ({ api, clock, log, defects, lookedUp }: Sources
       priority: 'bulk',
       timeoutMs: strayTimeoutMs,
     });
-    const { items = [] } = (found.status === 200 ? found.body : {}) as { readonly items?: readonly unknown[] };
+    const { items = [] } = (found.status === 200 ? found.body : {}) as {
+      readonly items?: readonly unknown[];
+    };
     pods = items.map(readPod).filter(findsNoNode);
-    if (found.status !== 200) log.warn('failed to read the pods that are on no node', { namespace, status: found.status });
+    if (found.status !== 200)
+      log.warn('failed to read the pods that are on no node', { namespace, status: found.status });
   } catch (error) {
-    log.warn('failed to read the pods that are on no node', { namespace, error: defects.textOf('Node', path, error) });
+    log.warn('failed to read the pods that are on no node', {
+      namespace,
+      error: defects.textOf('Node', path, error),
+    });
   }
   lookedUp.unscheduled.set(namespace, { readAt, pods: pods.slice(0, maxPods) });
   return true;
-};
+}
 
-const lookUpOne = (sources: Sources, lookup: Lookup): Promise<boolean> => {
+function lookUpOne(sources: Sources, lookup: Lookup): Promise<boolean> {
   if (lookup.kind === 'MaintenanceWindows') return sources.knownWindows.find(lookup);
-  return lookup.kind === 'UnscheduledPods' ? lookUpUnscheduled(sources, lookup.key) : lookUpObject(sources, lookup);
-};
+  return lookup.kind === 'UnscheduledPods'
+    ? lookUpUnscheduled(sources, lookup.key)
+    : lookUpObject(sources, lookup);
+}
 
 /**
  * Resolves the lookups with the API server, one after the other. Returns whether anything new is
  * known. Rejects for defects only.
  */
-export const runLookups = async (sources: Sources, lookups: readonly Lookup[]): Promise<boolean> => {
+export async function runLookups(sources: Sources, lookups: readonly Lookup[]): Promise<boolean> {
   let isNew = false;
   for (const lookup of lookups) {
     isNew = (await lookUpOne(sources, lookup)) || isNew;
   }
   return isNew;
-};
+}

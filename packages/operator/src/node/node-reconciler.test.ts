@@ -11,36 +11,60 @@ import { lateWatch } from '../testing/late-watch.ts';
 import { NodeReconciler } from './node-reconciler.ts';
 
 const adapter = maintenance('leases');
-const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
-const requestPath = (name: string): string => `${adapter.path}/${name}`;
-const leasePath = (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-${node}`;
-const podPath = (name: string, namespace = 'shop'): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
-const budgetPath = (namespace = 'shop'): string => `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/web`;
+function nodePath(name: string): string {
+  return `/api/v1/nodes/${name}`;
+}
+function requestPath(name: string): string {
+  return `${adapter.path}/${name}`;
+}
+function leasePath(node: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-${node}`;
+}
+function podPath(name: string, namespace = 'shop'): string {
+  return `/api/v1/namespaces/${namespace}/pods/${name}`;
+}
+function budgetPath(namespace = 'shop'): string {
+  return `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/web`;
+}
 
-const addNode = (cluster: FakeCluster, name: string): unknown => cluster.put(nodePath(name), { metadata: { name }, spec: {}, status: {} });
+function addNode(cluster: FakeCluster, name: string): unknown {
+  return cluster.put(nodePath(name), { metadata: { name }, spec: {}, status: {} });
+}
 
-const addRequest = (cluster: FakeCluster, node: string): unknown =>
-  cluster.put(requestPath(node), {
+function addRequest(cluster: FakeCluster, node: string): unknown {
+  return cluster.put(requestPath(node), {
     metadata: { name: node, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { nodeName: node, drain: { force: true } },
   });
+}
 
-const addPod = (cluster: FakeCluster, name: string, node: string, namespace = 'shop'): unknown =>
-  cluster.put(podPath(name, namespace), {
+function addPod(cluster: FakeCluster, name: string, node: string, namespace = 'shop'): unknown {
+  return cluster.put(podPath(name, namespace), {
     metadata: { name, namespace, labels: { app: 'web' }, deletionGracePeriodSeconds: 30 },
     spec: { nodeName: node },
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   });
+}
 
-const allow = (cluster: FakeCluster, disruptionsAllowed: number, namespace = 'shop'): unknown =>
-  cluster.put(budgetPath(namespace), {
+function allow(cluster: FakeCluster, disruptionsAllowed: number, namespace = 'shop'): unknown {
+  return cluster.put(budgetPath(namespace), {
     metadata: { name: 'web', namespace, generation: 1 },
     spec: { selector: { matchLabels: { app: 'web' } } },
-    status: { observedGeneration: 1, disruptionsAllowed, currentHealthy: 9, desiredHealthy: 8, expectedPods: 9 },
+    status: {
+      observedGeneration: 1,
+      disruptionsAllowed,
+      currentHealthy: 9,
+      desiredHealthy: 8,
+      expectedPods: 9,
+    },
   });
+}
 
 /** An operator at work on a cluster that the test has filled. */
-const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly windowsLate?: true } = {}) => {
+function bench(
+  fill: (cluster: FakeCluster) => void,
+  { windowsLate }: { readonly windowsLate?: true } = {},
+) {
   const [cluster, clock, recorder, meter, log] = [
     new FakeCluster(),
     new VirtualClock(),
@@ -77,20 +101,38 @@ const bench = (fill: (cluster: FakeCluster) => void, { windowsLate }: { readonly
     assert.ok(outcome.ended, 'it has come to its end');
     assert.deepEqual(log.of('error'), [], 'nothing has gone wrong behind the curtain');
   };
-  return { cluster, clock, recorder, meter, log, operator, leader, stop, calm, end, hasEnded: () => outcome.ended };
-};
+  return {
+    cluster,
+    clock,
+    recorder,
+    meter,
+    log,
+    operator,
+    leader,
+    stop,
+    calm,
+    end,
+    hasEnded: () => outcome.ended,
+  };
+}
 
-const statusOf = (cluster: FakeCluster, name: string): JsonObject => {
+function statusOf(cluster: FakeCluster, name: string): JsonObject {
   const status = cluster.get(requestPath(name))?.['status'];
   return isObject(status) ? status : {};
-};
+}
 
-const evictions = (cluster: FakeCluster): readonly string[] =>
-  cluster.written.filter(one => one.endsWith('/eviction')).map(one => /pods\/([^/]+)\//.exec(one)?.[1] ?? '');
+function evictions(cluster: FakeCluster): readonly string[] {
+  return cluster.written
+    .filter(one => one.endsWith('/eviction'))
+    .map(one => /pods\/([^/]+)\//.exec(one)?.[1] ?? '');
+}
 
 /** Keeps the answers to evictions back until the test lets one go. */
-const slowEvictions = (cluster: FakeCluster) => {
-  const waiting: { readonly name: string; readonly go: (response: ApiResponse | undefined) => void }[] = [];
+function slowEvictions(cluster: FakeCluster) {
+  const waiting: {
+    readonly name: string;
+    readonly go: (response: ApiResponse | undefined) => void;
+  }[] = [];
   cluster.intercept = (call: ApiCall) => {
     if (!call.path.endsWith('/eviction')) return undefined;
     const { promise, resolve } = Promise.withResolvers<ApiResponse | undefined>();
@@ -99,19 +141,27 @@ const slowEvictions = (cluster: FakeCluster) => {
     return promise as Promise<ApiResponse>;
   };
   return waiting;
-};
+}
 
 test('a Maintenance does not begin outside of a window that was there before it, and of which the watch tells later', async () => {
   const openings = [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }];
   const fill = (cluster: FakeCluster): void => {
     addNode(cluster, 'n1');
     addRequest(cluster, 'n1');
-    cluster.put(`${windowsPath}/nights`, { metadata: { name: 'nights' }, spec: { kinds: ['Maintenance'], openings } });
+    cluster.put(`${windowsPath}/nights`, {
+      metadata: { name: 'nights' },
+      spec: { kinds: ['Maintenance'], openings },
+    });
   };
   const { cluster, clock, calm, end } = bench(fill, { windowsLate: true });
-  const isHeld = (): boolean => JSON.stringify(cluster.get(nodePath('n1'))).includes('"unschedulable":true');
+  const isHeld = (): boolean =>
+    JSON.stringify(cluster.get(nodePath('n1'))).includes('"unschedulable":true');
   await calm();
-  assert.deepEqual([isHeld(), statusOf(cluster, 'n1')], [false, {}], 'nothing is said before the windows are known');
+  assert.deepEqual(
+    [isHeld(), statusOf(cluster, 'n1')],
+    [false, {}],
+    'nothing is said before the windows are known',
+  );
   await clock.advance(1000);
   await calm();
   assert.deepEqual([isHeld(), statusOf(cluster, 'n1')['phase']], [false, 'Pending']);
@@ -124,7 +174,8 @@ test('a Maintenance says that it waits while the windows cannot be read, and beg
     addNode(cluster, 'n1');
     addRequest(cluster, 'n1');
   });
-  cluster.intercept = ({ path }) => (path === windowsPath ? failure(403, 'not allowed') : undefined);
+  cluster.intercept = ({ path }) =>
+    path === windowsPath ? failure(403, 'not allowed') : undefined;
   for (let turn = 0; turn < 5; turn += 1) {
     await calm();
     await clock.advance(1000);
@@ -176,27 +227,52 @@ test('from claim to release: the node is held, emptied, reported, and released w
   assert.equal(cluster.get(requestPath('n1')), undefined);
   assert.equal(cluster.get(leasePath('n1')), undefined);
   assert.deepEqual(cluster.get(nodePath('n1'))?.['spec'], {});
-  assert.deepEqual(recorder.reasons, ['MaintenanceBegun', 'NodeDrained', 'UncordonNode', 'MaintenanceEnded']);
+  assert.deepEqual(recorder.reasons, [
+    'MaintenanceBegun',
+    'NodeDrained',
+    'UncordonNode',
+    'MaintenanceEnded',
+  ]);
   await end();
 });
 
 test('words and leases that a hold has left behind are taken away at the start, and those of others stay', async () => {
   const lease = (holder: string) => ({
     metadata: { namespace: 'leases', name: 'node-n1' },
-    spec: { holderIdentity: holder, leaseDurationSeconds: 3600, renewTime: '2026-01-01T00:00:00.000000Z' },
+    spec: {
+      holderIdentity: holder,
+      leaseDurationSeconds: 3600,
+      renewTime: '2026-01-01T00:00:00.000000Z',
+    },
   });
-  const status = (reason: string) => ({ conditions: [{ type: 'Drained', status: 'True', reason, message: '' }] });
+  const status = (reason: string) => ({
+    conditions: [{ type: 'Drained', status: 'True', reason, message: '' }],
+  });
   const { cluster, calm, end } = bench(cluster => {
     cluster.put(nodePath('n1'), { metadata: { name: 'n1' }, spec: {}, status: {} });
     cluster.put(leasePath('n1'), lease('node-maintenance'));
-    cluster.put(nodePath('n2'), { metadata: { name: 'n2' }, spec: {}, status: status('DrydockDrainCompleted') });
-    cluster.put(nodePath('n3'), { metadata: { name: 'n3' }, spec: {}, status: status('KubectlDrain') });
-    cluster.put(leasePath('n3'), { ...lease('another'), metadata: { namespace: 'leases', name: 'node-n3' } });
+    cluster.put(nodePath('n2'), {
+      metadata: { name: 'n2' },
+      spec: {},
+      status: status('DrydockDrainCompleted'),
+    });
+    cluster.put(nodePath('n3'), {
+      metadata: { name: 'n3' },
+      spec: {},
+      status: status('KubectlDrain'),
+    });
+    cluster.put(leasePath('n3'), {
+      ...lease('another'),
+      metadata: { namespace: 'leases', name: 'node-n3' },
+    });
   });
   await calm();
   assert.equal(cluster.get(leasePath('n1')), undefined);
   assert.ok(cluster.get(leasePath('n3')));
-  assert.deepEqual(cluster.written.toSorted(), [`DELETE ${leasePath('n1')}`, `PATCH ${nodePath('n2')}/status`]);
+  assert.deepEqual(cluster.written.toSorted(), [
+    `DELETE ${leasePath('n1')}`,
+    `PATCH ${nodePath('n2')}/status`,
+  ]);
   await end();
 });
 
@@ -245,7 +321,9 @@ test('a kind that is not installed is known to have no objects; other collection
   const { operator, calm, end, log } = bench(cluster => cluster.missing.add(adapter.path));
   await calm();
   assert.deepEqual(operator.overview().unsynced, []);
-  assert.deepEqual(log.of('info'), ['kind is not installed in this cluster; it is reconciled as soon as it is']);
+  assert.deepEqual(log.of('info'), [
+    'kind is not installed in this cluster; it is reconciled as soon as it is',
+  ]);
   await end();
   const other = bench(cluster => cluster.missing.add('/apis/policy/v1/poddisruptionbudgets'));
   await other.calm();
@@ -259,8 +337,10 @@ test('a refused write is tried again ever more slowly, and told to those who wai
     addRequest(cluster, 'n1');
   });
   let refuse = true;
-  cluster.intercept = ({ path }) => (refuse && path === nodePath('n1') ? failure(422, 'nodes "n1" is invalid') : undefined);
-  const tries = (): number => cluster.written.filter(one => one === `PATCH ${nodePath('n1')}`).length;
+  cluster.intercept = ({ path }) =>
+    refuse && path === nodePath('n1') ? failure(422, 'nodes "n1" is invalid') : undefined;
+  const tries = (): number =>
+    cluster.written.filter(one => one === `PATCH ${nodePath('n1')}`).length;
   await calm();
   assert.equal(tries(), 1);
   await clock.advance(499);
@@ -269,11 +349,15 @@ test('a refused write is tried again ever more slowly, and told to those who wai
   await clock.advance(1);
   await calm();
   assert.ok(tries() >= 2);
-  // The report of the trouble is an event of the node too, and cuts one pause short; not more than that.
+  // The report of the trouble is an event of the node too, and cuts one pause short; not more than
+  // that.
   await clock.advance(60_000);
   await calm();
   assert.ok(tries() <= 9, `${tries()} tries in a minute`);
-  assert.equal(statusOf(cluster, 'n1')['message'], 'cannot write: nodes "n1" is invalid (HTTP 422)');
+  assert.equal(
+    statusOf(cluster, 'n1')['message'],
+    'cannot write: nodes "n1" is invalid (HTTP 422)',
+  );
   refuse = false;
   await clock.advance(60_000);
   await calm();
@@ -283,7 +367,7 @@ test('a refused write is tried again ever more slowly, and told to those who wai
 });
 
 /** Two nodes with pods of one budget, and one with pods of another. */
-const three = (cluster: FakeCluster): void => {
+function three(cluster: FakeCluster): void {
   for (const node of ['n1', 'n2', 'n3']) {
     addNode(cluster, node);
     addRequest(cluster, node);
@@ -293,7 +377,7 @@ const three = (cluster: FakeCluster): void => {
   addPod(cluster, 'c1', 'n3', 'other');
   allow(cluster, 0);
   allow(cluster, 0, 'other');
-};
+}
 
 test('a budget that allows one more wakes one of the nodes that wait for it: the one that is closest to done', async () => {
   const { cluster, meter, calm, end } = bench(three);
@@ -371,7 +455,8 @@ test('stopping ends cleanly: what has been begun is finished, and nothing new is
     addRequest(cluster, 'n1');
   });
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  cluster.intercept = ({ path }) => (path === nodePath('n1') ? (promise as unknown as Promise<ApiResponse>) : undefined);
+  cluster.intercept = ({ path }) =>
+    path === nodePath('n1') ? (promise as unknown as Promise<ApiResponse>) : undefined;
   await calm();
   const written = cluster.written.length;
   stop.abort();
@@ -485,13 +570,31 @@ test('heartbeats of a node and idle words on a pod wake nobody; what matters doe
     await calm();
     return meter.decisions - before;
   };
-  const heartbeat = { type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: '2026-01-01T00:00:01Z' };
+  const heartbeat = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'KubeletReady',
+    lastHeartbeatTime: '2026-01-01T00:00:01Z',
+  };
   const status = cluster.get(nodePath('n1'))?.['status'];
   const conditions = (isObject(status) ? status['conditions'] : []) as readonly JsonObject[];
-  assert.notEqual(await looks(() => cluster.patch(nodePath('n1'), { status: { conditions: [...conditions, heartbeat] } })), 0);
+  assert.notEqual(
+    await looks(() =>
+      cluster.patch(nodePath('n1'), { status: { conditions: [...conditions, heartbeat] } }),
+    ),
+    0,
+  );
   const later = { ...heartbeat, lastHeartbeatTime: '2026-01-01T00:00:11Z' };
-  assert.equal(await looks(() => cluster.patch(nodePath('n1'), { status: { conditions: [...conditions, later] } })), 0);
-  assert.equal(await looks(() => cluster.patch(podPath('a1'), { metadata: { annotations: { note: 'x' } } })), 0);
+  assert.equal(
+    await looks(() =>
+      cluster.patch(nodePath('n1'), { status: { conditions: [...conditions, later] } }),
+    ),
+    0,
+  );
+  assert.equal(
+    await looks(() => cluster.patch(podPath('a1'), { metadata: { annotations: { note: 'x' } } })),
+    0,
+  );
   const terminating = { metadata: { deletionTimestamp: '2026-01-01T00:10:00Z' } };
   assert.notEqual(await looks(() => cluster.patch(podPath('a1'), terminating)), 0);
   await end();

@@ -92,7 +92,11 @@ export class NodeReconciler {
       options,
     });
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
-    this.#uncertainWrites = new UnconfirmedWrites({ ...options, cacheUpdater, stores: ['nodes', 'leases'] });
+    this.#uncertainWrites = new UnconfirmedWrites({
+      ...options,
+      cacheUpdater,
+      stores: ['nodes', 'leases'],
+    });
     this.#writer = new Writer({ ...options, cacheUpdater });
   }
 
@@ -105,7 +109,10 @@ export class NodeReconciler {
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
         // Nothing waits for it, and the writer never rejects.
         foreign: request =>
-          void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
+          void this.#tell(request.nodeName, [request], {
+            reason: 'ForeignNamespace',
+            message: options.namespaces?.remedy ?? '',
+          }),
       },
     });
   }
@@ -146,8 +153,14 @@ export class NodeReconciler {
   overview(): Overview {
     const { cache } = this;
     return {
-      maintenances: countedByState([...cache.requests.values()].map(({ adapter, history }) => [adapter.kind, history.state ?? 'Pending'])),
-      heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
+      maintenances: countedByState(
+        [...cache.requests.values()].map(({ adapter, history }) => [
+          adapter.kind,
+          history.state ?? 'Pending',
+        ]),
+      ),
+      heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined)
+        .length,
       blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
       vms: this.#nodeStates.vms(),
       planPhases: [],
@@ -188,7 +201,10 @@ export class NodeReconciler {
    */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'InternalError', message });
+    await this.#tell(nodeName, this.cache.requests.in(nodeName), {
+      reason: 'InternalError',
+      message,
+    });
   }
 
   /**
@@ -197,23 +213,35 @@ export class NodeReconciler {
    */
   async #refuse(nodeName: string, lack: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'NotAllowed', message: notAllowedText(lack) });
+    await this.#tell(nodeName, this.cache.requests.in(nodeName), {
+      reason: 'NotAllowed',
+      message: notAllowedText(lack),
+    });
   }
 
-  async #tell(nodeName: string, requests: readonly MaintenanceRequest[], problem: Problem): Promise<void> {
-    if (this.#acting) await tellProblem(nodeName, requests, problem, { ...this.#options, writer: this.#writer });
+  async #tell(
+    nodeName: string,
+    requests: readonly MaintenanceRequest[],
+    problem: Problem,
+  ): Promise<void> {
+    if (this.#acting)
+      await tellProblem(nodeName, requests, problem, { ...this.#options, writer: this.#writer });
   }
 
   /** Waits while it is not known how the node is held: nothing leaves it meanwhile. */
   #wait(nodeName: string): void {
     this.#evictor.recall(nodeName, new Set());
-    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#nodeStates.failed(nodeName)));
+    this.#queue.addAt(
+      nodeName,
+      secondsAfter(this.#options.clock.now(), this.#nodeStates.failed(nodeName)),
+    );
   }
 
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
     this.#nodeStates.note(nodeName, decision.notes, decision.remaining);
     this.#evictor.recall(nodeName, decision.evictable);
-    if (decision.requestUnanswered) this.cache.lifecycleEvictions.unanswered(this.#options.clock.now());
+    if (decision.requestUnanswered)
+      this.cache.lifecycleEvictions.unanswered(this.#options.clock.now());
     this.#keepWatch(nodeName, decision);
     for (const call of decision.calls) this.#evictor.launch(call, nodeName);
     this.#settleWaits(nodeName, decision.waitsFor);
@@ -225,11 +253,15 @@ export class NodeReconciler {
     if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
-      runLookups({ ...this.#options, lookedUp: this.#lookedUp, knownWindows: this.cache.knownWindows }, decision.lookups),
+      runLookups(
+        { ...this.#options, lookedUp: this.#lookedUp, knownWindows: this.cache.knownWindows },
+        decision.lookups,
+      ),
     ]);
     this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);
-    else if (decision.lookups.length > 0) this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
+    else if (decision.lookups.length > 0)
+      this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
   }
 
   /**
@@ -250,8 +282,10 @@ export class NodeReconciler {
     const { clock } = this.#options;
     for (const [at, write] of writes.entries()) {
       const one = written[at];
-      if (write.reportOf !== undefined && one?.result !== 'stored') this.#nodeStates.unsaid(nodeName, write.reportOf);
-      if (one?.result === 'refused' && one.outcomeUnknown) this.#uncertainWrites.add(nodeName, write);
+      if (write.reportOf !== undefined && one?.result !== 'stored')
+        this.#nodeStates.unsaid(nodeName, write.reportOf);
+      if (one?.result === 'refused' && one.outcomeUnknown)
+        this.#uncertainWrites.add(nodeName, write);
     }
     const refused = written.find(one => one.result === 'refused');
     if (refused !== undefined) this.#nodeStates.refused(nodeName, refused.message);
@@ -277,9 +311,15 @@ export class NodeReconciler {
 
   #offer(budget: Budget): void {
     if (this.#budgetWaiters.nodesOf(budget.key).length === 0) return;
-    const free = availableDisruptions(budget, this.#inFlight.takingFrom(budget.key), this.#options.clock.now());
+    const free = availableDisruptions(
+      budget,
+      this.#inFlight.takingFrom(budget.key),
+      this.#options.clock.now(),
+    );
     if (free === 0) return;
-    const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
+    const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName =>
+      this.#rank(nodeName),
+    );
     for (const nodeName of nodes) this.#queue.add(nodeName);
   }
 

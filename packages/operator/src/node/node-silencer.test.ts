@@ -8,7 +8,7 @@ import type { Listener } from '../cache/listeners.ts';
 import { NodeCache } from '../cache/node-cache.ts';
 import { NodeSilencer } from './node-silencer.ts';
 
-const setting = () => {
+function setting() {
   const clock = new VirtualClock();
   const nodes = new NodeCache();
   const listeners = new Set<Listener>();
@@ -31,8 +31,15 @@ const setting = () => {
     },
   };
   const see = (name: string, isHeld: boolean): void => {
-    const { holdRecord: _record, ...free } = makeNode({ key: name, name, uid: name, resourceVersion: `${told.length}${name}${isHeld}` });
-    const node: Node = isHeld ? { ...free, holdRecord: writeHoldRecord({ ...emptyRecord, unschedulable: false }) } : free;
+    const { holdRecord: _record, ...free } = makeNode({
+      key: name,
+      name,
+      uid: name,
+      resourceVersion: `${told.length}${name}${isHeld}`,
+    });
+    const node: Node = isHeld
+      ? { ...free, holdRecord: writeHoldRecord({ ...emptyRecord, unschedulable: false }) }
+      : free;
     nodes.observe(node);
     for (const { node: tell } of listeners) tell?.(node);
   };
@@ -55,12 +62,16 @@ const setting = () => {
       await running;
     },
   };
-};
+}
 
 test('held nodes are told when all are known, when one is held or released, and once a minute', async () => {
   const { clock, told, state, see, listeners, end } = setting();
   await clock.advance(10_000);
-  assert.deepEqual(told, [], 'as long as not all nodes are known, those that are held are not either');
+  assert.deepEqual(
+    told,
+    [],
+    'as long as not all nodes are known, those that are held are not either',
+  );
   see('n1', true);
   state.unsynced = [];
   await clock.advance(3000);

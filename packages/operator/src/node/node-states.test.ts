@@ -28,7 +28,10 @@ test('a refusal is remembered until a write succeeds, and the notes survive both
   const notes = { ...emptyMemo, leaseMissedAt: at(1) };
   nodeStates.note('n1', notes, 4);
   nodeStates.refused('n1', 'forbidden (HTTP 403)');
-  assert.deepEqual(nodeStates.of('n1').trouble, { reason: 'WriteRefused', message: 'cannot write: forbidden (HTTP 403)' });
+  assert.deepEqual(nodeStates.of('n1').trouble, {
+    reason: 'WriteRefused',
+    message: 'cannot write: forbidden (HTTP 403)',
+  });
   nodeStates.failed('n1');
   nodeStates.note('n1', notes, 3);
   assert.match(nodeStates.of('n1').trouble?.message ?? '', /forbidden/);
@@ -40,7 +43,11 @@ test('a refusal is remembered until a write succeeds, and the notes survive both
 test('success on a node without a sheet does not make one', () => {
   const nodeStates = new NodeStates();
   nodeStates.succeeded('n1');
-  nodeStates.note('n2', { ...emptyMemo, blockedSince: new Map([['Terminating shop/a ', at(0)]]) }, 1);
+  nodeStates.note(
+    'n2',
+    { ...emptyMemo, blockedSince: new Map([['Terminating shop/a ', at(0)]]) },
+    1,
+  );
   nodeStates.forget('n2');
   assert.deepEqual(nodeStates.of('n2').remaining, 0);
   assert.deepEqual([...nodeStates.blockers()], []);
@@ -48,10 +55,23 @@ test('success on a node without a sheet does not make one', () => {
 
 test('blockers are counted by cause over all nodes', () => {
   const nodeStates = new NodeStates();
-  const since = (...ids: readonly string[]): ReadonlyMap<string, Temporal.Instant> => new Map(ids.map(id => [id, at(0)]));
-  nodeStates.note('n1', { ...emptyMemo, blockedSince: since('DisruptionBudget shop/a ', 'Terminating shop/b ') }, 2);
-  nodeStates.note('n2', { ...emptyMemo, blockedSince: since('DisruptionBudget shop/c ', 'VolumeAttached  pv-1') }, 1);
-  assert.deepEqual(Object.fromEntries(nodeStates.blockers()), { DisruptionBudget: 2, Terminating: 1, VolumeAttached: 1 });
+  const since = (...ids: readonly string[]): ReadonlyMap<string, Temporal.Instant> =>
+    new Map(ids.map(id => [id, at(0)]));
+  nodeStates.note(
+    'n1',
+    { ...emptyMemo, blockedSince: since('DisruptionBudget shop/a ', 'Terminating shop/b ') },
+    2,
+  );
+  nodeStates.note(
+    'n2',
+    { ...emptyMemo, blockedSince: since('DisruptionBudget shop/c ', 'VolumeAttached  pv-1') },
+    1,
+  );
+  assert.deepEqual(Object.fromEntries(nodeStates.blockers()), {
+    DisruptionBudget: 2,
+    Terminating: 1,
+    VolumeAttached: 1,
+  });
 });
 
 test('a report that was not stored counts as not said', () => {

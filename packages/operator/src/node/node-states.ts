@@ -32,12 +32,16 @@ export class NodeStates {
 
   succeeded(nodeName: string): void {
     const { trouble: _trouble, ...nodeState } = this.of(nodeName);
-    if (this.#nodeStates.has(nodeName)) this.#nodeStates.set(nodeName, { ...nodeState, failures: 0 });
+    if (this.#nodeStates.has(nodeName))
+      this.#nodeStates.set(nodeName, { ...nodeState, failures: 0 });
   }
 
   /** Remembers a refused write, so that it is reported to waiting requests. */
   refused(nodeName: string, message: string): void {
-    this.#nodeStates.set(nodeName, { ...this.of(nodeName), trouble: { reason: 'WriteRefused', message: `cannot write: ${message}` } });
+    this.#nodeStates.set(nodeName, {
+      ...this.of(nodeName),
+      trouble: { reason: 'WriteRefused', message: `cannot write: ${message}` },
+    });
   }
 
   /** Marks the report on this request as not stored, so that it is written again. */
@@ -68,11 +72,15 @@ export class NodeStates {
 
   /** Counts the VMs by state, on the nodes that are worked on. */
   vms(): Overview['vms'] {
-    const all = [...this.#nodeStates.values()].flatMap(({ notes }) => [...(notes.vms?.vms.values() ?? [])]);
-    return [...Map.groupBy(all, ({ platform, state }) => `${platform} ${state}`)].map(([key, vms]) => {
-      const [platform = '', state = ''] = key.split(' ');
-      return { platform, state, count: vms.length };
-    });
+    const all = [...this.#nodeStates.values()].flatMap(({ notes }) => [
+      ...(notes.vms?.vms.values() ?? []),
+    ]);
+    return [...Map.groupBy(all, ({ platform, state }) => `${platform} ${state}`)].map(
+      ([key, vms]) => {
+        const [platform = '', state = ''] = key.split(' ');
+        return { platform, state, count: vms.length };
+      },
+    );
   }
 
   forget(nodeName: string): void {

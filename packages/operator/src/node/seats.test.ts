@@ -13,9 +13,15 @@ const labels = { 'node-role.kubernetes.io/control-plane': '' };
 
 test('a control-plane node that nobody has looked at yet takes no seat; one that is about to be held does', async () => {
   const cluster = new FakeCluster();
-  for (const name of ['n1', 'n2', 'n3']) cluster.put(`/api/v1/nodes/${name}`, { metadata: { name, labels }, spec: {}, status: {} });
+  for (const name of ['n1', 'n2', 'n3'])
+    cluster.put(`/api/v1/nodes/${name}`, { metadata: { name, labels }, spec: {}, status: {} });
   const stop = new AbortController();
-  const events = { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} };
+  const events = {
+    touched: () => {},
+    budgetChanged: () => {},
+    podChanged: () => {},
+    foreign: () => {},
+  };
   const cache = new ClusterCache({
     api: cluster,
     watcher: cluster,
@@ -30,7 +36,15 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
   const nodeStates = new NodeStates();
   const options = { adapters: [], terms: { durationSeconds: 3600, renewEverySeconds: 900 } };
   const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { about: () => [] }];
-  const sources = { cache, nodeStates, evictor, inFlight, lookedUp: new LookupCache(), options, clock: new VirtualClock() };
+  const sources = {
+    cache,
+    nodeStates,
+    evictor,
+    inFlight,
+    lookedUp: new LookupCache(),
+    options,
+    clock: new VirtualClock(),
+  };
   const look = snapshots(sources as unknown as Parameters<typeof snapshots>[0]);
   assert.equal(look('n1').quorum?.members.length, 3);
   assert.deepEqual(look('n1').quorum?.seats, new Set());

@@ -5,7 +5,15 @@ import { emptyMemo, type NodeSnapshot } from '@drydock/core/maintenance';
 import type { Node } from '@drydock/core/node';
 import type { Pod } from '@drydock/core/pod';
 import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
-import { at, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest, makeVms } from '@drydock/core/testing';
+import {
+  at,
+  makeBudget,
+  makeEvictionRequest,
+  makeNode,
+  makePod,
+  makeRequest,
+  makeVms,
+} from '@drydock/core/testing';
 import type { Hypervisors } from '@drydock/core/vm';
 import type { MaintenanceWindow } from '@drydock/core/window';
 import type { CachedObject } from '@drydock/kube-client';
@@ -16,17 +24,20 @@ import { snapshots } from './take-snapshot.ts';
 
 type Sources = Parameters<typeof snapshots>[0];
 
-const cacheOf = <T extends CachedObject>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
+function cacheOf<T extends CachedObject>(
+  objects: readonly T[],
+  group: (object: T) => string,
+): Cache<T> {
   const cache = new Cache<T>(group);
   for (const object of objects) cache.observe(object);
   return cache;
-};
+}
 
-const nodeCacheOf = (nodes: readonly Node[]): NodeCache => {
+function nodeCacheOf(nodes: readonly Node[]): NodeCache {
   const cache = new NodeCache();
   for (const object of nodes) cache.observe(object);
   return cache;
-};
+}
 
 type Known = {
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
@@ -45,7 +56,7 @@ type Known = {
 };
 
 /** The snapshot of n1. */
-const snapshotOf = ({
+function snapshotOf({
   nodes = [makeNode()],
   requests = [],
   windows = [],
@@ -58,7 +69,7 @@ const snapshotOf = ({
   areAnswered = false,
   pods,
   options,
-}: Known = {}): NodeSnapshot => {
+}: Known = {}): NodeSnapshot {
   const none = cacheOf<CachedObject>([], () => '');
   const etcd = makeBudget('etcd', { key: 'openshift-etcd/etcd', namespace: 'openshift-etcd' });
   const cache = {
@@ -74,7 +85,8 @@ const snapshotOf = ({
     missingKinds: new Set(),
     vms: { of: () => vms },
     lifecycleEvictions: {
-      of: (pods: readonly { readonly uid: string }[]) => new Map([...responders].filter(([uid]) => pods.some(pod => pod.uid === uid))),
+      of: (pods: readonly { readonly uid: string }[]) =>
+        new Map([...responders].filter(([uid]) => pods.some(pod => pod.uid === uid))),
       requestsOf: () => evictionRequests,
       areAnswered: () => areAnswered,
     },
@@ -90,27 +102,48 @@ const snapshotOf = ({
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
   };
   return snapshots(sources as unknown as Sources)('n1');
-};
+}
 
-const member = (name: string, labels: Node['labels'] = { 'node-role.kubernetes.io/control-plane': '' }): Node =>
-  makeNode({ key: name, name, uid: name, labels });
+function member(
+  name: string,
+  labels: Node['labels'] = { 'node-role.kubernetes.io/control-plane': '' },
+): Node {
+  return makeNode({ key: name, name, uid: name, labels });
+}
 
 test('the quorum is in the picture of its members, with the seats that the others have taken', () => {
   assert.equal('quorum' in snapshotOf({ nodes: [member('n1', {}), member('n2')] }), false);
-  assert.equal('quorum' in snapshotOf({ nodes: [member('n2')] }), false, 'a node that is not there is no member');
-  const { quorum } = snapshotOf({ nodes: [member('n1'), member('n2'), member('n3'), member('w', {})], seats: ['n1', 'n3', 'w'] });
-  assert.deepEqual([quorum?.members.map(({ name }) => name), [...(quorum?.seats ?? [])]], [['n1', 'n2', 'n3'], ['n3']]);
+  assert.equal(
+    'quorum' in snapshotOf({ nodes: [member('n2')] }),
+    false,
+    'a node that is not there is no member',
+  );
+  const { quorum } = snapshotOf({
+    nodes: [member('n1'), member('n2'), member('n3'), member('w', {})],
+    seats: ['n1', 'n3', 'w'],
+  });
+  assert.deepEqual(
+    [quorum?.members.map(({ name }) => name), [...(quorum?.seats ?? [])]],
+    [['n1', 'n2', 'n3'], ['n3']],
+  );
 });
 
 test('budgets of etcd are looked at on OpenShift only', () => {
   const budgets = (options: Partial<Sources['options']>) =>
     snapshotOf({ nodes: [member('n1')], options }).quorum?.etcdBudgets?.map(({ name }) => name);
-  assert.deepEqual([budgets({ openShift: true }), budgets({ openShift: false }), budgets({})], [['etcd'], undefined, undefined]);
+  assert.deepEqual(
+    [budgets({ openShift: true }), budgets({ openShift: false }), budgets({})],
+    [['etcd'], undefined, undefined],
+  );
 });
 
 test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of them', () => {
   const hypervisors: Hypervisors = { of: () => 'none', want: () => {} };
-  const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hypervisors } };
+  const all: Known = {
+    vms: makeVms(),
+    daemonSetNames: new Set(['shop/agent']),
+    options: { hypervisors },
+  };
   const keys = ['vms', 'host', 'daemonSets'];
   assert.deepEqual(
     keys.filter(key => key in snapshotOf(all)),
@@ -124,7 +157,9 @@ test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of
 });
 
 test('how long drains have taken is reckoned only where there is a window that it could matter to', () => {
-  const requests = [makeRequest('one', { history: { ...noHistory, drainStartedAt: at(0), drainedAt: at(90) } })];
+  const requests = [
+    makeRequest('one', { history: { ...noHistory, drainStartedAt: at(0), drainedAt: at(90) } }),
+  ];
   const windows = [{ key: 'w', uid: 'w', resourceVersion: '1' }];
   assert.equal(snapshotOf({ requests, windows }).drainSeconds, 90);
   assert.equal('drainSeconds' in snapshotOf({ requests }), false);
@@ -137,10 +172,21 @@ test('for each request it is said whether all windows are known that were there 
 });
 
 test('responders of Evictions are in the picture of the pods that are there, and of those that have been requested', () => {
-  const responders = new Map(['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [uid, { name: 'mover.example/m', createdAt: at(0) }]));
-  const evictionRequests = new Map([['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })]]);
+  const responders = new Map(
+    ['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [
+      uid,
+      { name: 'mover.example/m', createdAt: at(0) },
+    ]),
+  );
+  const evictionRequests = new Map([
+    ['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })],
+  ]);
   assert.deepEqual(
-    [...(snapshotOf({ responders, evictionRequests, pods: [makePod('a')] }).responders ?? []).keys()],
+    [
+      ...(
+        snapshotOf({ responders, evictionRequests, pods: [makePod('a')] }).responders ?? []
+      ).keys(),
+    ],
     ['uid-shop-a', 'uid-gone'],
   );
   assert.ok(!('responders' in snapshotOf({ pods: [makePod('a')] })));
@@ -148,8 +194,18 @@ test('responders of Evictions are in the picture of the pods that are there, and
 
 test('requests are in the picture where one may be made, and where some are left', () => {
   assert.ok(!('evictionRequests' in snapshotOf()));
-  const mayBeMade = snapshotOf({ areAnswered: true, options: { evictionRequests: 'Auto' } }).evictionRequests;
-  assert.deepEqual([mayBeMade?.mode, mayBeMade?.areAnswered, mayBeMade?.node?.name], ['Auto', true, 'n1']);
+  const mayBeMade = snapshotOf({
+    areAnswered: true,
+    options: { evictionRequests: 'Auto' },
+  }).evictionRequests;
+  assert.deepEqual(
+    [mayBeMade?.mode, mayBeMade?.areAnswered, mayBeMade?.node?.name],
+    ['Auto', true, 'n1'],
+  );
   const own = new Map([['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })]]);
-  assert.deepEqual(snapshotOf({ evictionRequests: own, nodes: [] }).evictionRequests, { mode: 'Never', areAnswered: false, own });
+  assert.deepEqual(snapshotOf({ evictionRequests: own, nodes: [] }).evictionRequests, {
+    mode: 'Never',
+    areAnswered: false,
+    own,
+  });
 });

@@ -49,68 +49,97 @@ type SnapshotSources = {
   readonly options: SnapshotOptions;
 };
 
-const quorumOf = (node: Node | undefined, { cache, nodeStates, options }: SnapshotSources): Pick<NodeSnapshot, 'quorum'> => {
+function quorumOf(
+  node: Node | undefined,
+  { cache, nodeStates, options }: SnapshotSources,
+): Pick<NodeSnapshot, 'quorum'> {
   if (node === undefined || !isControlPlane(node)) return {};
   const members = membersOf(cache.nodes.controlPlane);
-  const seats = members.map(({ name }) => name).filter(name => name !== node.name && nodeStates.of(name).notes.seat);
-  const etcdBudgets = options.openShift === true ? { etcdBudgets: cache.budgets.in(etcdNamespace) } : {};
+  const seats = members
+    .map(({ name }) => name)
+    .filter(name => name !== node.name && nodeStates.of(name).notes.seat);
+  const etcdBudgets =
+    options.openShift === true ? { etcdBudgets: cache.budgets.in(etcdNamespace) } : {};
   return { quorum: { members, seats: new Set(seats), ...etcdBudgets } };
-};
+}
 
-const leasesOf = (nodeName: string, { cache, options }: SnapshotSources): NodeSnapshot['leases'] => {
-  const leases = leaseNames(options.adapters, nodeName).map(name => cache.leases.get(leaseKey(name)));
+function leasesOf(nodeName: string, { cache, options }: SnapshotSources): NodeSnapshot['leases'] {
+  const leases = leaseNames(options.adapters, nodeName).map(name =>
+    cache.leases.get(leaseKey(name)),
+  );
   return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
-};
+}
 
 type WindowParts = Pick<NodeSnapshot, 'windows' | 'windowsKnownTo' | 'windowsProblem'>;
 
-const windowsOf = (requests: NodeSnapshot['requests'], { cache: { windows, knownWindows } }: SnapshotSources): WindowParts => ({
-  windows: [...windows.values()],
-  windowsKnownTo: new Set(requests.filter(request => knownWindows.areKnownTo(request)).map(({ uid }) => uid)),
-  ...(knownWindows.problem !== undefined && { windowsProblem: knownWindows.problem }),
-});
+function windowsOf(
+  requests: NodeSnapshot['requests'],
+  { cache: { windows, knownWindows } }: SnapshotSources,
+): WindowParts {
+  return {
+    windows: [...windows.values()],
+    windowsKnownTo: new Set(
+      requests.filter(request => knownWindows.areKnownTo(request)).map(({ uid }) => uid),
+    ),
+    ...(knownWindows.problem !== undefined && { windowsProblem: knownWindows.problem }),
+  };
+}
 
 /** Returns the VMs of the node, KubeVirt's and those of its hypervisor, as far as known. */
-const vmsOf = (
+function vmsOf(
   nodeName: string,
   pods: NodeSnapshot['pods'],
   { cache, nodeStates, options }: SnapshotSources,
-): Pick<NodeSnapshot, 'vms' | 'host'> => {
-  const vms = cache.vms.of(nodeName, pods ?? [], new Set(nodeStates.of(nodeName).notes.vms?.vms.keys()));
+): Pick<NodeSnapshot, 'vms' | 'host'> {
+  const vms = cache.vms.of(
+    nodeName,
+    pods ?? [],
+    new Set(nodeStates.of(nodeName).notes.vms?.vms.keys()),
+  );
   const host = options.hypervisors?.of(nodeName);
   return { ...(vms && { vms }), ...(host !== undefined && { host }) };
-};
+}
 
 /** Returns the responders and EvictionRequests of a node. */
-const evictionsOf = (
+function evictionsOf(
   node: Node | undefined,
   nodeName: string,
   pods: readonly Pod[] | undefined,
   { cache: { lifecycleEvictions }, options, clock }: SnapshotSources,
-): Pick<NodeSnapshot, 'responders' | 'evictionRequests'> => {
+): Pick<NodeSnapshot, 'responders' | 'evictionRequests'> {
   const own = lifecycleEvictions.requestsOf(nodeName);
   const responders = lifecycleEvictions.of([
     ...(pods ?? []),
     ...[...own.values()].map(({ namespace, podUid }) => ({ namespace, uid: podUid })),
   ]);
   const areAnswered = lifecycleEvictions.areAnswered(clock.now());
-  const evictionRequests = { mode: options.evictionRequests ?? 'Never', areAnswered, own, ...(node && { node }) };
+  const evictionRequests = {
+    mode: options.evictionRequests ?? 'Never',
+    areAnswered,
+    own,
+    ...(node && { node }),
+  };
   return {
     ...(responders.size > 0 && { responders }),
     ...((areAnswered || own.size > 0) && { evictionRequests }),
   };
-};
+}
 
-const selfOn = (nodeName: string, { pod, handedOver }: NonNullable<SnapshotOptions['self']>, cache: ClusterCache): Self => ({
-  pod,
-  handedOver: handedOver(),
-  ...cache.operatorReplicas.view(nodeName),
-});
+function selfOn(
+  nodeName: string,
+  { pod, handedOver }: NonNullable<SnapshotOptions['self']>,
+  cache: ClusterCache,
+): Self {
+  return {
+    pod,
+    handedOver: handedOver(),
+    ...cache.operatorReplicas.view(nodeName),
+  };
+}
 
 /** Takes the snapshot of a node: everything known about it at this moment. */
-export const snapshots =
-  (snapshotSources: SnapshotSources) =>
-  (nodeName: string): NodeSnapshot => {
+export function snapshots(snapshotSources: SnapshotSources) {
+  return (nodeName: string): NodeSnapshot => {
     const { cache, nodeStates, evictor, inFlight, lookedUp, options } = snapshotSources;
     const { adapters, terms, self, planWork } = options;
     const node = cache.nodes.get(nodeName);
@@ -149,3 +178,4 @@ export const snapshots =
       ...(trouble && { trouble }),
     };
   };
+}

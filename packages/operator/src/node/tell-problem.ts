@@ -4,18 +4,22 @@ import type { MaintenanceRequest } from '@drydock/core/request';
 import type { Clock, PanicHandler } from '@drydock/utils';
 import type { Writer } from '../write/writer.ts';
 
-type Options = { readonly clock: Clock; readonly defects: PanicHandler; readonly writer: Pick<Writer, 'write'> };
+type Options = {
+  readonly clock: Clock;
+  readonly defects: PanicHandler;
+  readonly writer: Pick<Writer, 'write'>;
+};
 
 /**
  * Writes into the status of these maintenances what keeps them from being worked on at all. Never
  * rejects.
  */
-export const tellProblem = async (
+export async function tellProblem(
   nodeName: string,
   requests: readonly MaintenanceRequest[],
   problem: Problem,
   { clock, defects, writer }: Options,
-): Promise<void> => {
+): Promise<void> {
   const now = clock.now();
   for (const request of requests) {
     // A kind whose adapter throws here as well does not affect the others.
@@ -27,4 +31,4 @@ export const tellProblem = async (
     );
     if (write !== undefined) await writer.write(write, nodeName);
   }
-};
+}

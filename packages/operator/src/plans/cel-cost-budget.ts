@@ -20,7 +20,9 @@ export class CelCostBudget {
 
   /** Reason why nothing more is evaluated, for people; undefined as long as steps are left. */
   get refusal(): string | undefined {
-    return this.left > 0 ? undefined : `the expressions of this plan cost more than ${perPass} steps for all nodes`;
+    return this.left > 0
+      ? undefined
+      : `the expressions of this plan cost more than ${perPass} steps for all nodes`;
   }
 
   /** Time at which evaluations may cost something again. */

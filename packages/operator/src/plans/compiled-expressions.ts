@@ -4,7 +4,10 @@ import { type PlanExpressions, planExpressions } from './expressions.ts';
 /** A cache of the expressions of plans, compiled once a generation, regardless of the status. */
 export class CompiledExpressions {
   /** Compiled expressions by uid. */
-  readonly #known = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
+  readonly #known = new Map<
+    string,
+    { readonly generation: number; readonly expressions: PlanExpressions }
+  >();
 
   /**
    * Returns the expressions of this plan. `plans`: the number of plans; expressions of removed

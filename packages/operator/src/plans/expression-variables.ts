@@ -10,13 +10,23 @@ import type { Schemas } from '@drydock/cel';
 const anything: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true };
 const texts: JsonObject = { additionalProperties: {} };
 
-const objectOf = (properties: JsonObject): JsonObject => ({ properties });
-const named = (...names: readonly string[]): JsonObject => Object.fromEntries(names.map(name => [name, anything]));
+function objectOf(properties: JsonObject): JsonObject {
+  return { properties };
+}
+function named(...names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.map(name => [name, anything]));
+}
 
 /** Schema of ObjectMeta without managed fields. */
 const metadata = objectOf({
   ...named('name', 'generateName', 'selfLink', 'uid', 'resourceVersion', 'generation'),
-  ...named('creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'ownerReferences', 'finalizers'),
+  ...named(
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'ownerReferences',
+    'finalizers',
+  ),
   labels: texts,
   annotations: texts,
 });

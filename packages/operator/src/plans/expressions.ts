@@ -14,7 +14,10 @@ import { planVariables } from './expression-variables.ts';
  * `now`, or over `value` and `labels` of a sample.
  */
 
-const gateVariables = { object: anyVariables(['object', 'now']), promql: anyVariables(['value', 'labels']) };
+const gateVariables = {
+  object: anyVariables(['object', 'now']),
+  promql: anyVariables(['value', 'labels']),
+};
 
 const yesOrNo: Wanted = { types: ['bool'], name: 'true or false' };
 const number: Wanted = { types: ['int', 'uint', 'double'], name: 'a number' };
@@ -42,16 +45,18 @@ export type PlanExpressions = {
 };
 
 /** Returns the place of an expression in the spec; for a plan that is undone, in its rollback. */
-const placeOf = (name: Name, { undo }: PlanTexts): string => {
+function placeOf(name: Name, { undo }: PlanTexts): string {
   const part = undo === true ? 'spec.rollback' : 'spec';
   if (name === 'rank') return 'spec.order.expression';
-  return name === 'finished' ? `${part}.work.external.finished.expression` : `${part}.${name}.expression`;
-};
+  return name === 'finished'
+    ? `${part}.work.external.finished.expression`
+    : `${part}.${name}.expression`;
+}
 
 const names: readonly Name[] = ['due', 'done', 'finished', 'rank'];
 
 /** Returns the kept fields of a Machine, where its API has them. */
-const machineValue = (machine: Machine | undefined): JsonObject => {
+function machineValue(machine: Machine | undefined): JsonObject {
   if (machine === undefined) return {};
   const { apiVersion, kind, name, namespace, labels, createdAt, providerId, phase } = machine;
   return {
@@ -61,9 +66,11 @@ const machineValue = (machine: Machine | undefined): JsonObject => {
     spec: providerId === undefined ? {} : { providerID: providerId },
     status: phase === undefined ? {} : { phase },
   };
-};
+}
 
-const planValue = ({ name, runId }: Plan): JsonObject => ({ name, runID: runId });
+function planValue({ name, runId }: Plan): JsonObject {
+  return { name, runID: runId };
+}
 
 /** Characters of an error that are shown. */
 const maxLength = 200;
@@ -71,11 +78,20 @@ const maxLength = 200;
 /** Function that evaluates an expression on a node, in the form in which the API serves it. */
 type Evaluate<T> = (node: JsonObject, now: Temporal.Instant, machine?: Machine) => T;
 
-const evaluatorOf = (plan: Plan, program: Program, pool: CelCostBudget): Evaluate<ReturnType<typeof evaluate>> => {
+function evaluatorOf(
+  plan: Plan,
+  program: Program,
+  pool: CelCostBudget,
+): Evaluate<ReturnType<typeof evaluate>> {
   const own = planValue(plan);
   const compute: Evaluate<ReturnType<typeof evaluate>> = (node, now, machine) => {
-    const result = pool.left > 0 ? evaluate(program, { node, machine: machineValue(machine), plan: own, now }, { pool }) : undefined;
-    return pool.refusal === undefined && result !== undefined ? result : { kind: 'error', message: pool.refusal ?? '' };
+    const result =
+      pool.left > 0
+        ? evaluate(program, { node, machine: machineValue(machine), plan: own, now }, { pool })
+        : undefined;
+    return pool.refusal === undefined && result !== undefined
+      ? result
+      : { kind: 'error', message: pool.refusal ?? '' };
   };
   if (mentions(program, 'now') || mentions(program, 'machine')) return compute;
   // The result is the same as long as the node is.
@@ -87,22 +103,26 @@ const evaluatorOf = (plan: Plan, program: Program, pool: CelCostBudget): Evaluat
     if (pool.refusal === undefined) known.set(node, result);
     return result;
   };
-};
+}
 
-const saying = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<CelResult> => {
+function saying(evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<CelResult> {
   return (node, now, machine) => {
     const result = evaluateOn(node, now, machine);
     if (result.kind === 'error') return { error: result.message.slice(0, maxLength) };
-    return typeof result.value === 'boolean' ? result.value : { error: 'the expression is not true or false' };
+    return typeof result.value === 'boolean'
+      ? result.value
+      : { error: 'the expression is not true or false' };
   };
-};
+}
 
-const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<number> => {
+function ranking(evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<number> {
   return (node, now, machine) => {
     const result = evaluateOn(node, now, machine);
-    return result.kind === 'value' && typeof result.value === 'number' ? result.value : Number.MAX_SAFE_INTEGER;
+    return result.kind === 'value' && typeof result.value === 'number'
+      ? result.value
+      : Number.MAX_SAFE_INTEGER;
   };
-};
+}
 
 /** Parts of a plan that are written in CEL. */
 type PlanTexts = Pick<Plan, 'expressions' | 'gates' | 'undo'>;
@@ -114,74 +134,117 @@ type LocatedExpression = { readonly place: string; readonly compiled: ReturnType
  * Compiles an expression. The API server has refused longer ones: a client that calls the webhook
  * directly cannot keep it busy. A character may count twice here.
  */
-const compiled = (source: string, variables: Schemas, wanted: Wanted): ReturnType<typeof compile> =>
-  source.length > 2 * maxExpressionLength
+function compiled(source: string, variables: Schemas, wanted: Wanted): ReturnType<typeof compile> {
+  return source.length > 2 * maxExpressionLength
     ? { kind: 'wrong', message: `an expression has ${maxExpressionLength} characters at most` }
     : compile(source, variables, wanted);
+}
 
-const compiledOf = (plan: PlanTexts): ReadonlyMap<Name, LocatedExpression> =>
-  new Map(
+function compiledOf(plan: PlanTexts): ReadonlyMap<Name, LocatedExpression> {
+  return new Map(
     names.flatMap((name): [Name, LocatedExpression][] => {
       const source = plan.expressions[name];
       if (source === undefined) return [];
-      return [[name, { place: placeOf(name, plan), compiled: compiled(source, planVariables, name === 'rank' ? number : yesOrNo) }]];
+      return [
+        [
+          name,
+          {
+            place: placeOf(name, plan),
+            compiled: compiled(source, planVariables, name === 'rank' ? number : yesOrNo),
+          },
+        ],
+      ];
     }),
   );
+}
 
-const gatesOf = ({ gates }: PlanTexts): ReadonlyMap<string, LocatedExpression> =>
-  new Map(
+function gatesOf({ gates }: PlanTexts): ReadonlyMap<string, LocatedExpression> {
+  return new Map(
     gates.slice(0, maxGates).flatMap((gate): [string, LocatedExpression][] => {
       if (gate.kind !== 'object' && gate.kind !== 'promql') return [];
       const place = `spec.gates[${gate.name}].${gate.kind}.expression`;
-      return [[gate.name, { place, compiled: compiled(gate.expression, gateVariables[gate.kind], yesOrNo) }]];
+      return [
+        [
+          gate.name,
+          { place, compiled: compiled(gate.expression, gateVariables[gate.kind], yesOrNo) },
+        ],
+      ];
     }),
   );
+}
 
-const problemsIn = (found: Iterable<LocatedExpression>): readonly string[] =>
-  [...found].flatMap(({ place, compiled }) => (compiled.kind === 'wrong' ? [`${place}: ${compiled.message}`] : []));
+function problemsIn(found: Iterable<LocatedExpression>): readonly string[] {
+  return [...found].flatMap(({ place, compiled }) =>
+    compiled.kind === 'wrong' ? [`${place}: ${compiled.message}`] : [],
+  );
+}
 
-const programsIn = <Key>(found: ReadonlyMap<Key, LocatedExpression>): ReadonlyMap<Key, Program> =>
-  new Map([...found].flatMap(([key, { compiled }]) => (compiled.kind === 'program' ? [[key, compiled.program] as const] : [])));
+function programsIn<Key>(found: ReadonlyMap<Key, LocatedExpression>): ReadonlyMap<Key, Program> {
+  return new Map(
+    [...found].flatMap(([key, { compiled }]) =>
+      compiled.kind === 'program' ? [[key, compiled.program] as const] : [],
+    ),
+  );
+}
 
 /**
  * Returns the errors in the expressions of a plan, each with its place: the first one makes the
  * plan not Valid, and is the reason of the webhook's refusal.
  */
-export const planProblems = (plan: PlanTexts): readonly string[] => problemsIn([...compiledOf(plan).values(), ...gatesOf(plan).values()]);
+export function planProblems(plan: PlanTexts): readonly string[] {
+  return problemsIn([...compiledOf(plan).values(), ...gatesOf(plan).values()]);
+}
 
 /**
  * Returns expressions that always fail. Nodes in flight do not count as done because nothing can be
  * evaluated: they wait, if an expression proves them done.
  */
-const unreadable = ({ expressions }: Plan, problem: string): PlanExpressions => {
+function unreadable({ expressions }: Plan, problem: string): PlanExpressions {
   const fails = (): CelResult => ({ error: problem.slice(0, maxLength) });
   const isProven = expressions.done !== undefined || expressions.due !== undefined;
-  return { problem, readsNow: false, readsMachine: false, pool: new CelCostBudget(), gates: new Map(), ...(isProven && { done: fails }) };
-};
+  return {
+    problem,
+    readsNow: false,
+    readsMachine: false,
+    pool: new CelCostBudget(),
+    gates: new Map(),
+    ...(isProven && { done: fails }),
+  };
+}
 
 /**
  * Compiles the expressions of a plan. An error is reported with its place; nothing of the plan is
  * evaluated then.
  */
-export const planExpressions = (plan: Plan): PlanExpressions => {
+export function planExpressions(plan: Plan): PlanExpressions {
   const [found, foundGates] = [compiledOf(plan), gatesOf(plan)];
   const [problem] = problemsIn([...found.values(), ...foundGates.values()]);
   if (problem !== undefined) return unreadable(plan, problem);
   const [programs, gates] = [programsIn(found), programsIn(foundGates)];
   const pool = new CelCostBudget();
-  const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
+  const on = <T>(
+    name: Name,
+    make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>,
+  ): Evaluate<T> | undefined => {
     const program = programs.get(name);
     return program && make(evaluatorOf(plan, program, pool));
   };
-  const [due, done, finished, rank] = [on('due', saying), on('done', saying), on('finished', saying), on('rank', ranking)];
+  const [due, done, finished, rank] = [
+    on('due', saying),
+    on('done', saying),
+    on('finished', saying),
+    on('rank', ranking),
+  ];
   return {
     gates,
     pool,
     readsMachine: [...programs.values()].some(program => mentions(program, 'machine')),
-    readsNow: [...programs.values(), ...gates.values()].some(program => mentions(program, 'now')) || plan.dueAfterSeconds !== undefined,
+    readsNow:
+      [...programs.values(), ...gates.values()].some(program => mentions(program, 'now')) ||
+      plan.dueAfterSeconds !== undefined,
     ...(due && { due }),
     ...(done && { done }),
     ...(finished && { finished }),
     ...(rank && { rank }),
   };
-};
+}

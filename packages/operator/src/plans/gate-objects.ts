@@ -21,23 +21,32 @@ type Followed = {
 /** Current state of an object: the object, or why it is unknown. */
 export type GateObjectState = { readonly object: JsonObject } | { readonly problem: string };
 
-const collectionOf = ({ apiVersion, resource, namespace }: ObjectGate): string => {
+function collectionOf({ apiVersion, resource, namespace }: ObjectGate): string {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return namespace === undefined ? `${group}/${resource}` : `${group}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
-};
+  return namespace === undefined
+    ? `${group}/${resource}`
+    : `${group}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+}
 
-const keyOf = (gate: ObjectGate): string => `${collectionOf(gate)}/${gate.object}`;
+function keyOf(gate: ObjectGate): string {
+  return `${collectionOf(gate)}/${gate.object}`;
+}
 
-const titleOf = ({ resource, namespace, object }: ObjectGate): string =>
-  `${resource} ${namespace === undefined ? object : `${namespace}/${object}`}`;
+function titleOf({ resource, namespace, object }: ObjectGate): string {
+  return `${resource} ${namespace === undefined ? object : `${namespace}/${object}`}`;
+}
 
 /** Reads an object without managed fields, which are half of it and which no gate needs. */
-const read = (raw: unknown): GateObject => {
+function read(raw: unknown): GateObject {
   const { metadata, ...object } = raw as { readonly metadata: JsonObject } & JsonObject;
   const { managedFields: _managedFields, ...rest } = metadata;
-  const { name, uid, resourceVersion } = metadata as { readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  const { name, uid, resourceVersion } = metadata as {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
   return { key: name, uid, resourceVersion, object: { ...object, metadata: rest } };
-};
+}
 
 /** A follower of these objects. */
 export class GateObjects {
@@ -71,7 +80,8 @@ export class GateObjects {
 
   /** Returns the current state of a gate's object. */
   sightOf(gate: ObjectGate): GateObjectState {
-    const { object, problem = `${titleOf(gate)} has not been read yet` } = this.#followed.get(keyOf(gate)) ?? {};
+    const { object, problem = `${titleOf(gate)} has not been read yet` } =
+      this.#followed.get(keyOf(gate)) ?? {};
     return object === undefined ? { problem } : { object };
   }
 
@@ -92,18 +102,29 @@ export class GateObjects {
 
   #begin(key: string, gate: ObjectGate, problem?: string): void {
     if (this.#signal === undefined || this.#signal.aborted) return;
-    const followed: Followed = { stop: new AbortController(), known: false, ...(problem !== undefined && { problem }) };
+    const followed: Followed = {
+      stop: new AbortController(),
+      known: false,
+      ...(problem !== undefined && { problem }),
+    };
     this.#followed.set(key, followed);
     const collection = { path: collectionOf(gate), fieldSelector: `metadata.name=${gate.object}` };
     const handler = {
       changed: ({ type, object: { object } }: Change<GateObject>): void =>
         this.#tell(followed, gate, type === 'removed' ? undefined : object),
       synced: (): void => this.#tell(followed, gate, followed.object),
-      failing: ({ message, status }: { readonly message: string; readonly status?: number }): void =>
-        this.#failing(key, gate, followed, problemOf(gate, message, status)),
+      failing: ({
+        message,
+        status,
+      }: {
+        readonly message: string;
+        readonly status?: number;
+      }): void => this.#failing(key, gate, followed, problemOf(gate, message, status)),
     };
     const signal = AbortSignal.any([followed.stop.signal, this.#signal]);
-    const ended = this.#watcher.watch(collection, read, handler, signal).finally(() => this.#running.delete(ended));
+    const ended = this.#watcher
+      .watch(collection, read, handler, signal)
+      .finally(() => this.#running.delete(ended));
     this.#running.add(ended);
   }
 
@@ -127,9 +148,9 @@ export class GateObjects {
   }
 }
 
-const problemOf = (gate: ObjectGate, message: string, status: number | undefined): string => {
+function problemOf(gate: ObjectGate, message: string, status: number | undefined): string {
   const { apiVersion, resource, object } = gate;
   if (status === 404) return `${apiVersion} serves no ${resource}`;
   if (status !== 403) return `${titleOf(gate)} cannot be read: ${message}`.slice(0, 300);
   return `Drydock may not read ${titleOf(gate)}: give its service account get, list and watch on ${resource} ${object}`;
-};
+}

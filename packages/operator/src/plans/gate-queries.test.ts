@@ -10,22 +10,35 @@ import { GateQueries } from './gate-queries.ts';
 /** How often who is asked what. */
 
 const common = { at: ['BeforeNode'], onFalse: 'Wait', forSeconds: 0 } as const;
-const promql = (query: string, source = 'default'): PromqlGate => ({
+function promql(query: string, source = 'default'): PromqlGate {
+  return {
+    ...common,
+    name: query,
+    kind: 'promql',
+    source,
+    query,
+    expression: 'true',
+    minSamples: 1,
+  };
+}
+const alerts: AlertGate = {
   ...common,
-  name: query,
-  kind: 'promql',
-  source,
-  query,
-  expression: 'true',
-  minSamples: 1,
-});
-const alerts: AlertGate = { ...common, name: 'page', kind: 'alerts', source: 'default', matchers: ['a="b"'], excludesHeldNodes: false };
+  name: 'page',
+  kind: 'alerts',
+  source: 'default',
+  matchers: ['a="b"'],
+  excludesHeldNodes: false,
+};
 
-const running = (gates: readonly Gate[], over: Partial<Plan> = {}): Plan => makePlan({ gates, status: { phase: 'Running' }, ...over });
+function running(gates: readonly Gate[], over: Partial<Plan> = {}): Plan {
+  return makePlan({ gates, status: { phase: 'Running' }, ...over });
+}
 
-const sample = (value: number): QueryResult<readonly Sample[]> => ({ value: [{ labels: {}, value }] });
+function sample(value: number): QueryResult<readonly Sample[]> {
+  return { value: [{ labels: {}, value }] };
+}
 
-const bench = (answer: (query: string) => QueryResult<readonly Sample[]> | Promise<never>) => {
+function bench(answer: (query: string) => QueryResult<readonly Sample[]> | Promise<never>) {
   const clock = new VirtualClock();
   const asked: string[] = [];
   const told = { count: 0 };
@@ -44,13 +57,17 @@ const bench = (answer: (query: string) => QueryResult<readonly Sample[]> | Promi
   const stop = new AbortController();
   queries.begin(stop.signal);
   return { queries, clock, asked, told, stop };
-};
+}
 
 test('the same question of several plans is asked once, every quarter of a minute, and tells when its answer is another one', async () => {
   let value = 1;
   const { queries, clock, asked, told, stop } = bench(() => sample(value));
   const gate = promql('up');
-  const follow = (): void => queries.follow([running([gate, alerts]), running([{ ...gate, name: 'other', expression: 'false' }])]);
+  const follow = (): void =>
+    queries.follow([
+      running([gate, alerts]),
+      running([{ ...gate, name: 'other', expression: 'false' }]),
+    ]);
   follow();
   assert.deepEqual(queries.samplesOf(gate), { problem: 'its first query has not returned yet' });
   assert.equal(queries.isPending(running([gate])), true);
@@ -59,7 +76,10 @@ test('the same question of several plans is asked once, every quarter of a minut
   assert.equal(queries.isPending(running([gate, alerts])), false);
   assert.deepEqual(asked, ['default: up', 'default: a="b"']);
   const first = queries.samplesOf(gate);
-  assert.deepEqual([first, queries.firingOf(alerts), told.count], [sample(1), { value: [{ name: 'Slow', about: [] }] }, 2]);
+  assert.deepEqual(
+    [first, queries.firingOf(alerts), told.count],
+    [sample(1), { value: [{ name: 'Slow', about: [] }] }, 2],
+  );
   follow();
   await clock.advance(14_999);
   assert.equal(asked.length, 2);
@@ -82,9 +102,25 @@ test('sources and questions are told apart', async () => {
   const { queries, asked, stop } = bench(() => sample(1));
   const others: readonly Gate[] = [
     { ...common, name: 'loads', kind: 'workloads', namespaces: [] },
-    { ...common, name: 'ceph', kind: 'object', apiVersion: 'v1', resource: 'configmaps', object: 'x', expression: 'true' },
+    {
+      ...common,
+      name: 'ceph',
+      kind: 'object',
+      apiVersion: 'v1',
+      resource: 'configmaps',
+      object: 'x',
+      expression: 'true',
+    },
   ];
-  queries.follow([running([...others, promql('a'), promql('b'), promql('a', 'other'), { ...alerts, matchers: ['a'] }])]);
+  queries.follow([
+    running([
+      ...others,
+      promql('a'),
+      promql('b'),
+      promql('a', 'other'),
+      { ...alerts, matchers: ['a'] },
+    ]),
+  ]);
   await settle();
   assert.deepEqual(asked, ['default: a', 'default: b', 'other: a', 'default: a']);
   stop.abort();
@@ -104,7 +140,11 @@ test('who does not answer is asked ever more seldom, and says nothing meanwhile'
     if (asked.length > before) times.push(second);
   }
   assert.deepEqual(times, [15, 45, 105, 225, 345, 465, 585]);
-  assert.deepEqual(queries.samplesOf(gate), { problem: 'nobody is there' }, 'what was known before is too old to go by');
+  assert.deepEqual(
+    queries.samplesOf(gate),
+    { problem: 'nobody is there' },
+    'what was known before is too old to go by',
+  );
   answer = sample(2);
   await clock.advance(120_000);
   assert.deepEqual(queries.samplesOf(gate), sample(2));
@@ -124,12 +164,16 @@ test('nothing is asked but for plans that are under way', async () => {
     await settle();
     return asked.length > before;
   };
-  for (const phase of ['Running', 'Halted']) assert.equal(await of({ status: { phase } }), true, phase);
+  for (const phase of ['Running', 'Halted'])
+    assert.equal(await of({ status: { phase } }), true, phase);
   for (const phase of ['Pending', 'Paused', 'AwaitingApproval', 'Complete', 'Aborted'])
     assert.equal(await of({ status: { phase } }), false, phase);
   assert.equal(await of({ status: {} }), false);
   assert.equal(await of({ deleting: true }), false);
-  assert.equal(await of({ status: { phase: 'Paused' }, inFlight: [makeInFlight('n1', { state: 'Soaking' })] }), true);
+  assert.equal(
+    await of({ status: { phase: 'Paused' }, inFlight: [makeInFlight('n1', { state: 'Soaking' })] }),
+    true,
+  );
   queries.follow([]);
   assert.deepEqual(queries.samplesOf(gate), { problem: 'it is queried only while the plan runs' });
   const before = asked.length;
@@ -143,14 +187,19 @@ test('nothing is asked but for plans that are under way', async () => {
 
 test("an answer that comes when nobody asks any more is nobody's, and a throw is a problem", async () => {
   const { promise, reject } = Promise.withResolvers<never>();
-  const { queries, told, stop } = bench(query => (query === 'late' ? promise : Promise.reject(new Error('odd'))));
+  const { queries, told, stop } = bench(query =>
+    query === 'late' ? promise : Promise.reject(new Error('odd')),
+  );
   queries.follow([running([promql('late'), promql('odd')])]);
   await settle();
   assert.deepEqual(queries.samplesOf(promql('odd')), { problem: 'a defect: odd' });
   stop.abort();
   reject(new Error('aborted'));
   await queries.ended();
-  assert.deepEqual([queries.samplesOf(promql('late')), told.count], [{ problem: 'its first query has not returned yet' }, 1]);
+  assert.deepEqual(
+    [queries.samplesOf(promql('late')), told.count],
+    [{ problem: 'its first query has not returned yet' }, 1],
+  );
 });
 
 test('an operator that has been given no source says so', () => {

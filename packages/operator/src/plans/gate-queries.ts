@@ -15,26 +15,41 @@ type Polled = { readonly stop: AbortController; answer?: Answer };
 /** Longest pause between two tries of a failing query, in milliseconds. */
 const maxMs = 120_000;
 
-const asksMonitoring = (gate: Gate): gate is QueryGate => gate.kind === 'promql' || gate.kind === 'alerts';
+function asksMonitoring(gate: Gate): gate is QueryGate {
+  return gate.kind === 'promql' || gate.kind === 'alerts';
+}
 
-const keyOf = (gate: QueryGate): string =>
-  JSON.stringify([gate.kind, gate.source, ...(gate.kind === 'promql' ? [gate.query] : gate.matchers)]);
+function keyOf(gate: QueryGate): string {
+  return JSON.stringify([
+    gate.kind,
+    gate.source,
+    ...(gate.kind === 'promql' ? [gate.query] : gate.matchers),
+  ]);
+}
 
 /** Serializes a response: infinities and NaN are not JSON. */
-const textOf = (answer: Answer | undefined): string =>
-  JSON.stringify(answer, (_key, value: unknown) => (typeof value === 'number' ? String(value) : value));
+function textOf(answer: Answer | undefined): string {
+  return JSON.stringify(answer, (_key, value: unknown) =>
+    typeof value === 'number' ? String(value) : value,
+  );
+}
 
 /**
  * Reports whether something may depend on the response: the plan begins nodes, has nodes in flight,
  * or is halted and a user looks for the reason.
  */
-const isUnderWay = ({ inFlight, status, deleting }: Plan): boolean =>
-  inFlight.length > 0 || (!deleting && (status['phase'] === 'Running' || status['phase'] === 'Halted'));
+function isUnderWay({ inFlight, status, deleting }: Plan): boolean {
+  return (
+    inFlight.length > 0 ||
+    (!deleting && (status['phase'] === 'Running' || status['phase'] === 'Halted'))
+  );
+}
 
 const notAsked = { problem: 'it is queried only while the plan runs' };
 const notYet = { problem: 'its first query has not returned yet' };
 const nobody = {
-  problem: 'the operator knows no source of metrics and alerts: it was started without --monitoring-config',
+  problem:
+    'the operator knows no source of metrics and alerts: it was started without --monitoring-config',
 };
 
 export type GateQueriesOptions = {
@@ -116,11 +131,18 @@ export class GateQueries {
     const polled: Polled = { stop: new AbortController() };
     this.#polled.set(key, polled);
     const signal = AbortSignal.any([polled.stop.signal, this.#signal]);
-    const ended = this.#poll(monitoring, gate, polled, signal).finally(() => this.#running.delete(ended));
+    const ended = this.#poll(monitoring, gate, polled, signal).finally(() =>
+      this.#running.delete(ended),
+    );
     this.#running.add(ended);
   }
 
-  async #poll(monitoring: Monitoring, gate: QueryGate, polled: Polled, signal: AbortSignal): Promise<void> {
+  async #poll(
+    monitoring: Monitoring,
+    gate: QueryGate,
+    polled: Polled,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock, changed } = this.#options;
     let waitMs = 0;
     while (!signal.aborted) {
@@ -140,12 +162,12 @@ export class GateQueries {
 /**
  * Runs a query. Resolves with undefined once the signal is aborted: a later response is dropped.
  */
-const ask = async (
+async function ask(
   monitoring: Monitoring,
   gate: QueryGate,
   signal: AbortSignal,
   defects: PanicHandler | undefined,
-): Promise<Answer | undefined> => {
+): Promise<Answer | undefined> {
   try {
     const answer =
       gate.kind === 'promql'
@@ -156,7 +178,9 @@ const ask = async (
     if (signal.aborted) return undefined;
     // The port never rejects: this is a defect of ours.
     return {
-      problem: defects?.tell('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ?? `a defect: ${errorText(error)}`,
+      problem:
+        defects?.tell('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ??
+        `a defect: ${errorText(error)}`,
     };
   }
-};
+}

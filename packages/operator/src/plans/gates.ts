@@ -15,36 +15,54 @@ type Program = Parameters<typeof evaluate>[0];
  * Reports whether the disruption controller lags behind, or could not count: the status is not
  * current.
  */
-const isUntold = ({ fresh, syncFailure }: Budget): boolean => !fresh || syncFailure !== undefined;
+function isUntold({ fresh, syncFailure }: Budget): boolean {
+  return !fresh || syncFailure !== undefined;
+}
 
 /**
  * Reports whether the budget has fewer healthy pods than it wants. A budget without pods is never
  * short.
  */
-export const isShort = ({ expectedPods, currentHealthy, desiredHealthy }: Budget): boolean =>
-  expectedPods > 0 && currentHealthy < desiredHealthy;
+export function isShort({ expectedPods, currentHealthy, desiredHealthy }: Budget): boolean {
+  return expectedPods > 0 && currentHealthy < desiredHealthy;
+}
 
-const few = (budgets: readonly Budget[], text: (budget: Budget) => string): string => joinLimited(budgets.map(text).toSorted(), 3);
+function few(budgets: readonly Budget[], text: (budget: Budget) => string): string {
+  return joinLimited(budgets.map(text).toSorted(), 3);
+}
 
-const ofWorkloads = ({ namespaces }: WorkloadGate, all: Iterable<Budget>): GateValue => {
-  const budgets = [...all].filter(({ namespace }) => namespaces.length === 0 || namespaces.includes(namespace));
+function ofWorkloads({ namespaces }: WorkloadGate, all: Iterable<Budget>): GateValue {
+  const budgets = [...all].filter(
+    ({ namespace }) => namespaces.length === 0 || namespaces.includes(namespace),
+  );
   const short = budgets.filter(budget => !isUntold(budget) && isShort(budget));
   if (short.length > 0) {
-    const text = few(short, ({ key, currentHealthy, desiredHealthy }) => `${key} has ${currentHealthy} healthy pods of ${desiredHealthy}`);
+    const text = few(
+      short,
+      ({ key, currentHealthy, desiredHealthy }) =>
+        `${key} has ${currentHealthy} healthy pods of ${desiredHealthy}`,
+    );
     return { value: 'False', message: `budget ${text}` };
   }
   const untold = budgets.filter(isUntold);
   if (untold.length === 0) return { value: 'True', message: '' };
-  return { value: 'Unknown', message: `the disruption controller has not counted the pods of ${few(untold, ({ key }) => key)}` };
-};
+  return {
+    value: 'Unknown',
+    message: `the disruption controller has not counted the pods of ${few(untold, ({ key }) => key)}`,
+  };
+}
 
-const ofObject = (program: Program, sight: GateObjectState, now: Temporal.Instant): GateValue => {
+function ofObject(program: Program, sight: GateObjectState, now: Temporal.Instant): GateValue {
   if ('problem' in sight) return { value: 'Unknown', message: sight.problem };
   const result = evaluate(program, { object: sight.object, now });
-  if (result.kind === 'error') return { value: 'Unknown', message: `its expression fails: ${result.message}`.slice(0, 300) };
-  if (typeof result.value !== 'boolean') return { value: 'Unknown', message: 'its expression is not true or false' };
-  return result.value ? { value: 'True', message: '' } : { value: 'False', message: 'its expression is false' };
-};
+  if (result.kind === 'error')
+    return { value: 'Unknown', message: `its expression fails: ${result.message}`.slice(0, 300) };
+  if (typeof result.value !== 'boolean')
+    return { value: 'Unknown', message: 'its expression is not true or false' };
+  return result.value
+    ? { value: 'True', message: '' }
+    : { value: 'False', message: 'its expression is false' };
+}
 
 /** Inputs of gates. */
 type GateInputs = {
@@ -55,28 +73,31 @@ type GateInputs = {
 
 const noNodes: ReadonlySet<string> = new Set();
 
-const valueOf = (
+function valueOf(
   gate: Gate,
   program: Program | undefined,
   { budgets, objects, queries }: GateInputs,
   now: Temporal.Instant,
   held: ReadonlySet<string>,
-): GateValue | undefined => {
+): GateValue | undefined {
   if (gate.kind === 'workloads') return ofWorkloads(gate, budgets());
-  if (gate.kind === 'alerts') return evaluateAlerts(queries.firingOf(gate), gate.excludesHeldNodes ? held : noNodes);
+  if (gate.kind === 'alerts')
+    return evaluateAlerts(queries.firingOf(gate), gate.excludesHeldNodes ? held : noNodes);
   if (program === undefined) return undefined;
-  return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : evaluateSamples(gate, program, queries.samplesOf(gate));
-};
+  return gate.kind === 'object'
+    ? ofObject(program, objects.sightOf(gate), now)
+    : evaluateSamples(gate, program, queries.samplesOf(gate));
+}
 
 /**
  * Returns the values by the gate's name. A gate that cannot be evaluated is Unknown, never True.
  */
-export const gateValues = (
+export function gateValues(
   { gates, inFlight }: Plan,
   expressions: PlanExpressions,
   inputs: GateInputs,
   now: Temporal.Instant,
-): ReadonlyMap<string, GateValue> => {
+): ReadonlyMap<string, GateValue> {
   const held = new Set(inFlight.map(({ node }) => node));
   return new Map(
     gates.flatMap((gate): [string, GateValue][] => {
@@ -84,4 +105,4 @@ export const gateValues = (
       return value === undefined ? [] : [[gate.name, value]];
     }),
   );
-};
+}

@@ -42,8 +42,14 @@ export class NodeSelections {
   }
 
   #find({ nodeSelector, controlPlane }: Plan): NodeSelection {
-    const matching = [...this.#nodes.values()].filter(({ labels }) => matches(nodeSelector, labels));
-    const selected = controlPlane === 'Never' ? matching.filter(node => !isControlPlane(node)) : matching;
-    return { matching: new Set(matching.map(({ name }) => name)), selected: new Set(selected.map(({ name }) => name)) };
+    const matching = [...this.#nodes.values()].filter(({ labels }) =>
+      matches(nodeSelector, labels),
+    );
+    const selected =
+      controlPlane === 'Never' ? matching.filter(node => !isControlPlane(node)) : matching;
+    return {
+      matching: new Set(matching.map(({ name }) => name)),
+      selected: new Set(selected.map(({ name }) => name)),
+    };
   }
 }

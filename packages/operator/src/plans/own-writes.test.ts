@@ -5,22 +5,29 @@ import { VirtualClock } from '@drydock/utils';
 import type { WriteTurn } from '../write/decision-writer.ts';
 import { OwnWrites } from './own-writes.ts';
 
-const about = (of: string | undefined, method: Write['method'] = 'POST'): Write => ({
-  description: 'make the pod',
-  method,
-  path: '/api/v1/namespaces/drydock-plans/pods',
-  body: {},
-  cache: 'planPods',
-  events: [],
-  ...(of !== undefined && { of }),
-});
+function about(of: string | undefined, method: Write['method'] = 'POST'): Write {
+  return {
+    description: 'make the pod',
+    method,
+    path: '/api/v1/namespaces/drydock-plans/pods',
+    body: {},
+    cache: 'planPods',
+    events: [],
+    ...(of !== undefined && { of }),
+  };
+}
 
 /** Writes that have their answers when the test says so; so many are under way at once. */
-const bench = (atOnce = 8) => {
+function bench(atOnce = 8) {
   const clock = new VirtualClock();
   const [looks, begun] = [[] as string[], [] as string[]];
   const answers = new Map<string, PromiseWithResolvers<void>>();
-  const writeOwn = async (_plan: string, _node: string, writes: readonly Write[], turn?: WriteTurn): Promise<void> => {
+  const writeOwn = async (
+    _plan: string,
+    _node: string,
+    writes: readonly Write[],
+    turn?: WriteTurn,
+  ): Promise<void> => {
     const left = writes.values();
     const work = async (): Promise<void> => {
       for (const { of = '' } of left) {
@@ -40,16 +47,22 @@ const bench = (atOnce = 8) => {
     await clock.advance(0);
   };
   return { clock, looks, begun, writes, answer };
-};
+}
 
 test('writes about nodes keep their own plan alone, until all of them have their answers', async () => {
   const { looks, writes, answer } = bench();
   writes.begin('none', [about(undefined)]);
   writes.begin('kernel', [about('n1')]);
-  assert.deepEqual([writes.postpones('none'), writes.postpones('kernel'), writes.postpones('other')], [false, true, false]);
+  assert.deepEqual(
+    [writes.postpones('none'), writes.postpones('kernel'), writes.postpones('other')],
+    [false, true, false],
+  );
   await answer('n1');
   await writes.ended();
-  assert.deepEqual([looks, writes.postpones('kernel'), writes.unanswered('kernel').size], [['kernel'], false, 0]);
+  assert.deepEqual(
+    [looks, writes.postpones('kernel'), writes.unanswered('kernel').size],
+    [['kernel'], false, 0],
+  );
 });
 
 test('what has no answer after a second keeps its own node alone: it is not written about again, and what has not begun is decided anew', async () => {
@@ -58,12 +71,18 @@ test('what has no answer after a second keeps its own node alone: it is not writ
   await clock.advance(999);
   assert.equal(writes.postpones('kernel'), true);
   await clock.advance(1);
-  assert.deepEqual([writes.postpones('kernel'), [...writes.unanswered('kernel')], looks], [false, ['n1'], ['kernel']]);
+  assert.deepEqual(
+    [writes.postpones('kernel'), [...writes.unanswered('kernel')], looks],
+    [false, ['n1'], ['kernel']],
+  );
   writes.begin('kernel', [about('n1'), about('n2')]);
   assert.deepEqual(begun, ['n1', 'n2']);
   assert.equal(writes.postpones('kernel'), true, 'those of the present look are waited for');
   await answer('n1');
-  assert.deepEqual([[...writes.unanswered('kernel')], looks, begun], [['n2'], ['kernel', 'kernel'], ['n1', 'n2']]);
+  assert.deepEqual(
+    [[...writes.unanswered('kernel')], looks, begun],
+    [['n2'], ['kernel', 'kernel'], ['n1', 'n2']],
+  );
   await answer('n2');
   await writes.ended();
   assert.equal(looks.length, 3, 'somebody has asked meanwhile');

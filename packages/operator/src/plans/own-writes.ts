@@ -31,7 +31,9 @@ type Batch = {
  * Reports whether all in-flight writes are about nodes: a decision about anything else waits for
  * its response.
  */
-const isOfNodes = ({ open }: Batch): boolean => [...open].every(of => !of.startsWith('/'));
+function isOfNodes({ open }: Batch): boolean {
+  return [...open].every(of => !of.startsWith('/'));
+}
 
 /**
  * The writes about the nodes of each plan, sent while other plans are decided. A plan waits a
@@ -50,7 +52,11 @@ export class OwnWrites {
   /** Defects of the writes, thrown at the next pass. */
   readonly #defects = new Map<string, unknown>();
 
-  constructor(decisions: Pick<DecisionWriter, 'writeOwn'>, clock: Pick<Clock, 'after'>, again: (plan: string) => void) {
+  constructor(
+    decisions: Pick<DecisionWriter, 'writeOwn'>,
+    clock: Pick<Clock, 'after'>,
+    again: (plan: string) => void,
+  ) {
     this.#decisions = decisions;
     this.#clock = clock;
     this.#again = again;
@@ -80,7 +86,9 @@ export class OwnWrites {
   begin(plan: string, writes: readonly Write[]): void {
     const unanswered = this.unanswered(plan);
     const isFull = unanswered.size >= maxUnanswered;
-    const own = writes.filter(write => write.of !== undefined && !unanswered.has(write.of) && (!isFull || takesAway(write)));
+    const own = writes.filter(
+      write => write.of !== undefined && !unanswered.has(write.of) && (!isFull || takesAway(write)),
+    );
     if (own.length === 0) return;
     const end = this.#make(plan, own);
     this.#ends.add(end);

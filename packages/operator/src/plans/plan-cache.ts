@@ -1,5 +1,11 @@
 import type { Approval, PlanAdapter, RecordSlice, WorkPod } from '@drydock/core/plan';
-import { approvalsPath, type Plan, planAnnotation, plansPath, recordsPath } from '@drydock/core/plan';
+import {
+  approvalsPath,
+  type Plan,
+  planAnnotation,
+  plansPath,
+  recordsPath,
+} from '@drydock/core/plan';
 import type { Change, Watcher } from '@drydock/kube-client';
 import type { Log, PanicHandler } from '@drydock/utils';
 import { Cache } from '../cache/cache.ts';
@@ -94,7 +100,9 @@ export class PlanCache {
   /** Collections that plans need and that lack read permission here, for people. */
   get unread(): readonly string[] {
     const needed = [kinds.records, kinds.approvals, kinds.nodes, kinds.pods];
-    return this.#rest === undefined ? [] : needed.filter(name => !this.#informers.isKnown(name) && !this.unsynced.includes(name));
+    return this.#rest === undefined
+      ? []
+      : needed.filter(name => !this.#informers.isKnown(name) && !this.unsynced.includes(name));
   }
 
   /** Reason why all plans are stopped, if they are. */
@@ -122,7 +130,14 @@ export class PlanCache {
     const { readPlan } = this.#options.adapter;
     this.#begun = true;
     const changed = (change: Change<Plan>): void => this.#planChanged(change, signal);
-    await this.#informers.followInto(this.plans, kinds.plans, { path: plansPath }, readPlan, changed, signal);
+    await this.#informers.followInto(
+      this.plans,
+      kinds.plans,
+      { path: plansPath },
+      readPlan,
+      changed,
+      signal,
+    );
     await this.#rest;
   }
 
@@ -136,17 +151,46 @@ export class PlanCache {
     const { adapter, cache, workNamespace, haltLease } = this.#options;
     const { anything } = this.#changes;
     const informers = this.#informers;
-    const pods = { path: `/api/v1/namespaces/${encodeURIComponent(workNamespace)}/pods`, labelSelector: planAnnotation };
+    const pods = {
+      path: `/api/v1/namespaces/${encodeURIComponent(workNamespace)}/pods`,
+      labelSelector: planAnnotation,
+    };
     const leases = {
       path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(haltLease.namespace)}/leases`,
       fieldSelector: `metadata.name=${haltLease.name}`,
     };
     await Promise.all([
-      informers.followInto(this.records, kinds.records, { path: recordsPath }, adapter.readRecord, anything, signal),
-      informers.followInto(this.approvals, kinds.approvals, { path: approvalsPath }, adapter.readApproval, anything, signal),
-      cache.nodeWatch.followWhole(informers, kinds.nodes, change => this.#nodeChanged(change), signal),
+      informers.followInto(
+        this.records,
+        kinds.records,
+        { path: recordsPath },
+        adapter.readRecord,
+        anything,
+        signal,
+      ),
+      informers.followInto(
+        this.approvals,
+        kinds.approvals,
+        { path: approvalsPath },
+        adapter.readApproval,
+        anything,
+        signal,
+      ),
+      cache.nodeWatch.followWhole(
+        informers,
+        kinds.nodes,
+        change => this.#nodeChanged(change),
+        signal,
+      ),
       informers.followInto(this.pods, kinds.pods, pods, readWorkPod, anything, signal),
-      informers.followInto(this.halts, kinds.halt, leases, readHalt, change => this.#haltChanged(change), signal),
+      informers.followInto(
+        this.halts,
+        kinds.halt,
+        leases,
+        readHalt,
+        change => this.#haltChanged(change),
+        signal,
+      ),
       this.#followOwnPod(signal),
     ]);
   }
@@ -154,7 +198,10 @@ export class PlanCache {
   async #followOwnPod(signal: AbortSignal): Promise<void> {
     const [namespace = '', name = ''] = this.#options.ownPod?.split('/') ?? [];
     if (name === '') return;
-    const own = { path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, fieldSelector: `metadata.name=${name}` };
+    const own = {
+      path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+      fieldSelector: `metadata.name=${name}`,
+    };
     const changed = (change: Change<OwnPod>): void => {
       if (change.type === 'added') this.#changes.anything();
     };
@@ -162,11 +209,13 @@ export class PlanCache {
   }
 
   #nodeChanged(change: Change<CachedNode>): void {
-    if (change.type !== 'changed' || !looksTheSame(change.before, change.object)) this.#changes.anything();
+    if (change.type !== 'changed' || !looksTheSame(change.before, change.object))
+      this.#changes.anything();
   }
 
   /** Handles a change of the lease, which is renewed all the time. */
   #haltChanged(change: Change<Halt>): void {
-    if (change.type !== 'changed' || change.before.reason !== change.object.reason) this.#changes.anything();
+    if (change.type !== 'changed' || change.before.reason !== change.object.reason)
+      this.#changes.anything();
   }
 }

@@ -11,7 +11,11 @@ type RawMetadata = {
   readonly resourceVersion: string;
   readonly deletionTimestamp?: string;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly { readonly apiVersion: string; readonly kind: string; readonly uid: string }[];
+  readonly ownerReferences?: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly uid: string;
+  }[];
 };
 
 /**
@@ -20,8 +24,11 @@ type RawMetadata = {
  */
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-const ownerUidOf = ({ ownerReferences = [] }: RawMetadata): string | undefined =>
-  ownerReferences.find(({ apiVersion, kind }) => kind === 'MaintenancePlan' && apiVersion.startsWith('drydock.dev/'))?.uid;
+function ownerUidOf({ ownerReferences = [] }: RawMetadata): string | undefined {
+  return ownerReferences.find(
+    ({ apiVersion, kind }) => kind === 'MaintenancePlan' && apiVersion.startsWith('drydock.dev/'),
+  )?.uid;
+}
 
 type Terminated = {
   readonly exitCode?: number;
@@ -47,7 +54,12 @@ type RawStatus = {
   readonly phase?: string;
   readonly reason?: string;
   readonly message?: string;
-  readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }[];
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason?: string;
+    readonly message?: string;
+  }[];
   readonly containerStatuses?: readonly RawContainer[];
   readonly initContainerStatuses?: readonly RawContainer[];
 };
@@ -63,57 +75,77 @@ const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 
 /** Characters of a failed pod's message that are kept: kubelet gives the end of the log. */
 const maxMessageLength = 800;
 
-const containersOf = ({ initContainerStatuses = [], containerStatuses = [] }: RawStatus): readonly RawContainer[] => [
-  ...initContainerStatuses,
-  ...containerStatuses,
-];
+function containersOf({
+  initContainerStatuses = [],
+  containerStatuses = [],
+}: RawStatus): readonly RawContainer[] {
+  return [...initContainerStatuses, ...containerStatuses];
+}
 
-const reasonAnd = (reason: string, message: string | undefined): string =>
-  message === undefined || message.trim() === '' ? reason : `${reason}: ${message.trim()}`;
+function reasonAnd(reason: string, message: string | undefined): string {
+  return message === undefined || message.trim() === '' ? reason : `${reason}: ${message.trim()}`;
+}
 
-const stateText = ({ name, state }: RawContainer): readonly string[] => {
+function stateText({ name, state }: RawContainer): readonly string[] {
   const { terminated, waiting } = state ?? {};
   if (terminated !== undefined && terminated.exitCode !== 0) {
     const { exitCode, reason = 'ended', message = '' } = terminated;
-    return [`container ${name}: ${reasonAnd(`${reason}, exit code ${exitCode ?? '?'}`, message.trim().slice(-maxMessageLength))}`];
+    return [
+      `container ${name}: ${reasonAnd(`${reason}, exit code ${exitCode ?? '?'}`, message.trim().slice(-maxMessageLength))}`,
+    ];
   }
-  return waiting?.reason === undefined ? [] : [`container ${name}: ${reasonAnd(waiting.reason, waiting.message)}`];
-};
+  return waiting?.reason === undefined
+    ? []
+    : [`container ${name}: ${reasonAnd(waiting.reason, waiting.message)}`];
+}
 
 /**
  * Describes a pod that has not ended although some of its containers have: the containers that keep
  * it running.
  */
-const runningOn = ({ containerStatuses = [] }: RawStatus): readonly string[] => {
+function runningOn({ containerStatuses = [] }: RawStatus): readonly string[] {
   const ended = containerStatuses.filter(({ state }) => state?.terminated !== undefined);
   const running = containerStatuses.filter(({ state }) => state?.running !== undefined);
   if (ended.length === 0 || running.length === 0) return [];
-  const over = ended.map(({ name, state }) => `container ${name} has ended with ${state?.terminated?.exitCode ?? '?'}`);
-  return [`${over.join(', ')}; ${running.map(({ name }) => name).join(', ')} ${running.length === 1 ? 'runs' : 'run'} on`];
-};
+  const over = ended.map(
+    ({ name, state }) => `container ${name} has ended with ${state?.terminated?.exitCode ?? '?'}`,
+  );
+  return [
+    `${over.join(', ')}; ${running.map(({ name }) => name).join(', ')} ${running.length === 1 ? 'runs' : 'run'} on`,
+  ];
+}
 
 /** Describes what removes the pod before its end: a preemption, an eviction, a taint. */
-const disruption = ({ conditions = [] }: RawStatus): readonly string[] =>
-  conditions.flatMap(({ type, status, reason = '', message }) =>
+function disruption({ conditions = [] }: RawStatus): readonly string[] {
+  return conditions.flatMap(({ type, status, reason = '', message }) =>
     type === 'DisruptionTarget' && status === 'True' ? [reasonAnd(reason, message)] : [],
   );
+}
 
 /** Describes why the pod is not scheduled, for pods that are bound to no node. */
-const unscheduled = ({ conditions = [] }: RawStatus): readonly string[] =>
-  conditions.flatMap(({ type, status, reason = '', message }) =>
+function unscheduled({ conditions = [] }: RawStatus): readonly string[] {
+  return conditions.flatMap(({ type, status, reason = '', message }) =>
     type === 'PodScheduled' && status === 'False' ? [reasonAnd(reason, message)] : [],
   );
+}
 
-const isEnd = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+function isEnd(phase: string | undefined): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
 
-const messageOf = (status: RawStatus): string => {
+function messageOf(status: RawStatus): string {
   const { phase, reason, message } = status;
   const own = [reason, message].filter(text => text !== undefined && text !== '').join(': ');
   const rest = isEnd(phase) ? [] : [...runningOn(status), ...unscheduled(status)];
-  const all = [own, ...disruption(status), ...containersOf(status).flatMap(stateText), ...rest].filter(text => text !== '');
+  const all = [
+    own,
+    ...disruption(status),
+    ...containersOf(status).flatMap(stateText),
+    ...rest,
+  ].filter(text => text !== '');
   const unknown = phase === 'Failed' ? 'no reason is known' : '';
   return [...new Set(all)].join('; ').slice(0, 2 * maxMessageLength) || unknown;
-};
+}
 
 /**
  * Reason of kubelet for a container that it cannot find at the end of its pod: one that has run
@@ -124,36 +156,44 @@ const lost = 'ContainerStatusUnknown';
 /** Reasons for containers that the runtime has created, and could not start. */
 const unbegun: readonly (string | undefined)[] = ['StartError', 'ContainerCannotRun'];
 
-const hasRun = ({ containerID = '', state, lastState }: RawContainer): boolean => {
+function hasRun({ containerID = '', state, lastState }: RawContainer): boolean {
   const ended = state?.terminated;
   if (unbegun.includes(ended?.reason)) return false;
-  if (containerID !== '' || state?.running !== undefined || lastState?.terminated !== undefined) return true;
+  if (containerID !== '' || state?.running !== undefined || lastState?.terminated !== undefined)
+    return true;
   return ended !== undefined && (ended.reason !== lost || typeof ended.startedAt === 'string');
-};
+}
 
 /**
  * Reports whether a container has run: a pod whose containers have not started has changed nothing.
  */
-const ranOf = (status: RawStatus): boolean =>
-  status.phase === 'Running' || status.phase === 'Succeeded' || containersOf(status).some(hasRun);
+function ranOf(status: RawStatus): boolean {
+  return (
+    status.phase === 'Running' || status.phase === 'Succeeded' || containersOf(status).some(hasRun)
+  );
+}
 
-const ranAtOf = (status: RawStatus): Temporal.Instant | undefined =>
-  earliest(
+function ranAtOf(status: RawStatus): Temporal.Instant | undefined {
+  return earliest(
     containersOf(status).flatMap(({ state, lastState }) =>
-      [state?.running, state?.terminated, lastState?.terminated].map(one => readTime(one?.startedAt)),
+      [state?.running, state?.terminated, lastState?.terminated].map(one =>
+        readTime(one?.startedAt),
+      ),
     ),
   );
+}
 
 /** Longest termination message in characters: kubelet gives no more. */
 const maxOutputLength = 4096;
 
 /** Returns the first termination message among its containers. */
-const outputOf = ({ phase, containerStatuses = [] }: RawStatus): string | undefined =>
-  phase === 'Succeeded'
+function outputOf({ phase, containerStatuses = [] }: RawStatus): string | undefined {
+  return phase === 'Succeeded'
     ? containerStatuses
         .map(({ state }) => state?.terminated?.message?.slice(0, maxOutputLength))
         .find(text => text !== undefined && text !== '')
     : undefined;
+}
 
 /** Reasons of kubelet for a pod that it has ended because its node shuts down. */
 const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown', 'Shutdown'];
@@ -162,28 +202,41 @@ const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShu
  * Reports whether the container was ended by a signal, or lost with its node, for which containerd
  * has the reason Unknown; not for lack of memory.
  */
-const isKilled = ({ state }: { readonly state?: RawState }): boolean => {
+function isKilled({ state }: { readonly state?: RawState }): boolean {
   const { exitCode = 0, reason } = state?.terminated ?? {};
-  return exitCode === 143 || (exitCode === 137 && reason !== 'OOMKilled') || (exitCode === 255 && reason === 'Unknown');
-};
+  return (
+    exitCode === 143 ||
+    (exitCode === 137 && reason !== 'OOMKilled') ||
+    (exitCode === 255 && reason === 'Unknown')
+  );
+}
 
-const exitCodeOf = (status: RawStatus): number | undefined =>
-  containersOf(status)
+function exitCodeOf(status: RawStatus): number | undefined {
+  return containersOf(status)
     .map(({ state }) => state?.terminated?.exitCode ?? 0)
     .find(code => code !== 0);
+}
 
-const wasKilled = (status: RawStatus): boolean => {
+function wasKilled(status: RawStatus): boolean {
   const { phase, reason } = status;
-  if (phase !== 'Failed' || reason !== undefined) return phase === 'Failed' && shutdownReasons.includes(reason);
-  const failed = containersOf(status).filter(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  if (phase !== 'Failed' || reason !== undefined)
+    return phase === 'Failed' && shutdownReasons.includes(reason);
+  const failed = containersOf(status).filter(
+    ({ state }) => (state?.terminated?.exitCode ?? 0) !== 0,
+  );
   return failed.length > 0 && failed.every(isKilled);
-};
+}
 
 /** Reads the pod that works on a node. */
-export const readWorkPod = (raw: unknown): WorkPod => {
+export function readWorkPod(raw: unknown): WorkPod {
   const { metadata, spec, status = {} } = raw as RawPod;
   const { name, namespace = '', uid, resourceVersion } = metadata;
-  const [exitCode, output, ownerUid, ranAt] = [exitCodeOf(status), outputOf(status), ownerUidOf(metadata), ranAtOf(status)];
+  const [exitCode, output, ownerUid, ranAt] = [
+    exitCodeOf(status),
+    outputOf(status),
+    ownerUidOf(metadata),
+    ranAtOf(status),
+  ];
   return {
     key: `${namespace}/${name}`,
     name,
@@ -204,7 +257,7 @@ export const readWorkPod = (raw: unknown): WorkPod => {
     message: messageOf(status),
     ...(output !== undefined && { output }),
   };
-};
+}
 
 /** The pod that this process runs in. */
 export type OwnPod = {
@@ -220,12 +273,15 @@ export type OwnPod = {
   readonly pullSecrets: readonly string[];
 };
 
-const pullSecretsOf = ({ imagePullSecrets }: JsonObject): readonly string[] =>
-  Array.isArray(imagePullSecrets)
-    ? imagePullSecrets.flatMap(one => (isObject(one) && typeof one['name'] === 'string' && one['name'] !== '' ? one['name'] : []))
+function pullSecretsOf({ imagePullSecrets }: JsonObject): readonly string[] {
+  return Array.isArray(imagePullSecrets)
+    ? imagePullSecrets.flatMap(one =>
+        isObject(one) && typeof one['name'] === 'string' && one['name'] !== '' ? one['name'] : [],
+      )
     : [];
+}
 
-export const readOwnPod = (raw: unknown): OwnPod => {
+export function readOwnPod(raw: unknown): OwnPod {
   const { metadata, spec = {} } = raw as {
     readonly metadata: RawMetadata;
     readonly spec?: JsonObject & { readonly containers?: readonly { readonly image?: string }[] };
@@ -240,15 +296,25 @@ export const readOwnPod = (raw: unknown): OwnPod => {
     pullSecrets: pullSecretsOf(spec),
     ...(image !== undefined && { image }),
   };
-};
+}
 
 /** Annotation of the leader's lease that stops all plans; its value is the reason. */
 export const haltAnnotation = 'drydock.dev/halt';
 
-export type Halt = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly reason?: string };
+export type Halt = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly reason?: string;
+};
 
-export const readHalt = (raw: unknown): Halt => {
+export function readHalt(raw: unknown): Halt {
   const { metadata } = raw as { readonly metadata: RawMetadata };
   const reason = metadata.annotations?.[haltAnnotation];
-  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, ...(reason !== undefined && { reason }) };
-};
+  return {
+    key: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    ...(reason !== undefined && { reason }),
+  };
+}

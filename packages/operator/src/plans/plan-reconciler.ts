@@ -175,7 +175,13 @@ export class PlanReconciler {
     this.#attention.begin();
     const anything = (): void => this.enqueueAll();
     const budget = (change: Change<Budget>): void => this.#budgetChanged(change);
-    const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, budget, complete: anything });
+    const end = this.#options.cache.subscribe({
+      node: anything,
+      request: anything,
+      window: anything,
+      budget,
+      complete: anything,
+    });
     this.#gateObjects.begin(signal);
     this.#gateQueries.begin(signal);
     try {
@@ -183,7 +189,11 @@ export class PlanReconciler {
     } finally {
       this.#attention.end();
       end();
-      await Promise.all([this.#queue.close(), this.#gateObjects.ended(), this.#gateQueries.ended()]);
+      await Promise.all([
+        this.#queue.close(),
+        this.#gateObjects.ended(),
+        this.#gateQueries.ended(),
+      ]);
       await this.#ownWrites.ended();
     }
   }
@@ -201,7 +211,8 @@ export class PlanReconciler {
   }
 
   #complete(): void {
-    for (const { nodeName } of this.#options.cache.requests.values()) this.#options.touched(nodeName);
+    for (const { nodeName } of this.#options.cache.requests.values())
+      this.#options.touched(nodeName);
     this.enqueueAll();
   }
 
@@ -230,13 +241,18 @@ export class PlanReconciler {
    * Handles a change of a budget. Budgets change with every pod; their effect on gates seldom does.
    */
   #budgetChanged(change: Change<Budget>): void {
-    if (change.type === 'changed' && isShort(change.before) === isShort(change.object) && change.before.fresh === change.object.fresh)
+    if (
+      change.type === 'changed' &&
+      isShort(change.before) === isShort(change.object) &&
+      change.before.fresh === change.object.fresh
+    )
       return;
     this.#gatesChanged(['workloads']);
   }
 
   #gatesChanged(kinds: readonly Gate['kind'][]): void {
-    for (const { name, gates } of this.plans.plans.values()) if (gates.some(({ kind }) => kinds.includes(kind))) this.#queue.add(name);
+    for (const { name, gates } of this.plans.plans.values())
+      if (gates.some(({ kind }) => kinds.includes(kind))) this.#queue.add(name);
   }
 
   #settings(): PlanSettings {
@@ -264,7 +280,8 @@ export class PlanReconciler {
     if (!(await this.#decisions.settled(name)) || !this.#attention.isOn || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
     if (plan === undefined) return;
-    if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
+    if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan)))
+      return;
     // A process that has just started would break quiet times, because it does not know everything
     // yet.
     if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
@@ -280,21 +297,44 @@ export class PlanReconciler {
     const expressions = this.#expressionsOf(stored);
     const problem = planProblem(stored, expressions, this.plans);
     const plan = problem === undefined ? stored : { ...stored, problem };
-    const decided = this.#dutyCycle.measured(() => decidePlan({ ...takePlanSnapshot(stored, this.#inputs, now), plan }, now));
+    const decided = this.#dutyCycle.measured(() =>
+      decidePlan({ ...takePlanSnapshot(stored, this.#inputs, now), plan }, now),
+    );
     const decision = this.#decisions.withTrouble(plan.name, decided);
     this.#queue.clearAppointment(plan.name);
     const lacksWindows = decision.waiting.some(({ word }) => word === 'WindowsUnknown');
-    const polls = [...(expressions.readsNow ? [nowAgain] : []), ...(lacksWindows ? [windowsAgain] : [])];
-    const again = earliest([decision.requeueAt, expressions.pool.restsUntil, ...polls.map(each => secondsAfter(now, each))]);
+    const polls = [
+      ...(expressions.readsNow ? [nowAgain] : []),
+      ...(lacksWindows ? [windowsAgain] : []),
+    ];
+    const again = earliest([
+      decision.requeueAt,
+      expressions.pool.restsUntil,
+      ...polls.map(each => secondsAfter(now, each)),
+    ]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
-    const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
+    const status =
+      decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now), now);
     // Slots are stored before anything is done for them.
-    const writes = [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])];
-    const isStored = await this.#decisions.writeShared(plan.name, plan.name, writes, this.#ownWrites.unanswered(plan.name));
+    const writes = [
+      ...(status ? [status] : []),
+      ...(decision.own === undefined ? decision.writes : []),
+    ];
+    const isStored = await this.#decisions.writeShared(
+      plan.name,
+      plan.name,
+      writes,
+      this.#ownWrites.unanswered(plan.name),
+    );
     if (isStored) this.#ownWrites.begin(plan.name, writes);
   }
 
-  #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject, now: Temporal.Instant): Write | undefined {
+  #statusWrite(
+    decision: PlanDecision,
+    plan: Plan,
+    wanted: JsonObject,
+    now: Temporal.Instant,
+  ): Write | undefined {
     const patch = statusChange(plan.status, wanted);
     if (patch === undefined) return undefined;
     const later = this.#pace.dueAt(plan.uid, patch, now);
@@ -303,7 +343,9 @@ export class PlanReconciler {
       return undefined;
     }
     const isTransition = wanted['phase'] !== plan.status['phase'];
-    const said = isTransition ? [announce(plan, decision.warning ? 'Warning' : 'Normal', decision.phase, decision.message)] : [];
+    const said = isTransition
+      ? [announce(plan, decision.warning ? 'Warning' : 'Normal', decision.phase, decision.message)]
+      : [];
     return statusWrite(plan, decision.phase, patch, said);
   }
 
@@ -312,6 +354,7 @@ export class PlanReconciler {
     const plan = this.plans.plans.get(name);
     if (message === undefined || plan === undefined || !this.#attention.isOn) return;
     const patch = statusChange(plan.status, { ...plan.status, message });
-    if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'what keeps it', patch, []), name);
+    if (patch !== undefined)
+      await this.#writer.write(statusWrite(plan, 'what keeps it', patch, []), name);
   }
 }

@@ -4,14 +4,22 @@ import { makeInFlight, makePlan } from '@drydock/core/testing';
 import { nodesDone, planWorkOn } from './plan-work.ts';
 
 const failed = { verdict: 'Failed', step: 'Working', message: 'exit code 1', held: true } as const;
-const kernel = makePlan({ name: 'kernel', inFlight: [makeInFlight('n1', { state: 'Working' }), makeInFlight('n2', { state: 'Soaking' })] });
+const kernel = makePlan({
+  name: 'kernel',
+  inFlight: [makeInFlight('n1', { state: 'Working' }), makeInFlight('n2', { state: 'Soaking' })],
+});
 const again = makePlan({ name: 'again', inFlight: [makeInFlight('n1', { state: 'Holding' })] });
-const firmware = makePlan({ name: 'firmware', inFlight: [makeInFlight('n1', { state: 'Working', outcome: failed })] });
+const firmware = makePlan({
+  name: 'firmware',
+  inFlight: [makeInFlight('n1', { state: 'Working', outcome: failed })],
+});
 
 test('a node is told which plans work on it; while plans are not known, that none can be excluded', () => {
   const plans = new Map([kernel, firmware, again].map(plan => [plan.name, plan]));
-  const workOn = (nodeName: string, arePlansKnown = true) => planWorkOn({ plans, arePlansKnown, workNamespace: 'drydock-plans' }, nodeName);
-  // What is left of an earlier attempt of a plan that only holds the node is not waited for: the plan may wait for whoever drains it.
+  const workOn = (nodeName: string, arePlansKnown = true) =>
+    planWorkOn({ plans, arePlansKnown, workNamespace: 'drydock-plans' }, nodeName);
+  // What is left of an earlier attempt of a plan that only holds the node is not waited for: the
+  // plan may wait for whoever drains it.
   assert.deepEqual(workOn('n1'), { namespace: 'drydock-plans', plans: new Set(['kernel']) });
   assert.deepEqual(workOn('n2').plans, new Set());
   assert.equal(workOn('n1', false).plans, undefined);
@@ -22,6 +30,9 @@ test('the nodes on which the work has ended are those that somebody may wait for
   assert.deepEqual(nodesDone({ type: 'added', object: kernel }), []);
   assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: kernel }), []);
   assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: proven }), ['n1']);
-  assert.deepEqual(nodesDone({ type: 'changed', before: kernel, object: { ...kernel, inFlight: [] } }), ['n1']);
+  assert.deepEqual(
+    nodesDone({ type: 'changed', before: kernel, object: { ...kernel, inFlight: [] } }),
+    ['n1'],
+  );
   assert.deepEqual(nodesDone({ type: 'removed', object: kernel }), ['n1']);
 });

@@ -16,25 +16,35 @@ const states = [
   ['DueAgain', 'dueAgain'],
 ] as const;
 
-const phaseOf = ({ name, status: { phase } }: Plan): PlansOverview['planPhases'][number] => ({
-  plan: name,
-  phase: typeof phase === 'string' ? phase : 'Pending',
-});
+function phaseOf({ name, status: { phase } }: Plan): PlansOverview['planPhases'][number] {
+  return {
+    plan: name,
+    phase: typeof phase === 'string' ? phase : 'Pending',
+  };
+}
 
-const nodesOf = ({ name, status: { nodes } }: Plan): PlansOverview['planNodes'] =>
-  isObject(nodes) ? states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) })) : [];
+function nodesOf({ name, status: { nodes } }: Plan): PlansOverview['planNodes'] {
+  return isObject(nodes)
+    ? states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) }))
+    : [];
+}
 
 /** Returns the deadline of a plan; nothing for a plan that is over. */
-const deadlineOf = ({ name, status: { conditions, phase } }: Plan): PlansOverview['planDeadlines'] => {
+function deadlineOf({ name, status: { conditions, phase } }: Plan): PlansOverview['planDeadlines'] {
   const isEnding = phase === 'Complete' || phase === 'Aborted' || phase === 'Deleting';
-  const all = !isEnding && Array.isArray(conditions) ? (conditions as readonly unknown[]).filter(isObject) : [];
+  const all =
+    !isEnding && Array.isArray(conditions)
+      ? (conditions as readonly unknown[]).filter(isObject)
+      : [];
   const predicted = all.find(({ type }) => type === 'Predicted');
   return predicted === undefined ? [] : [{ plan: name, isMissed: predicted['status'] === 'False' }];
-};
+}
 
 /** Returns phases, nodes by state, and deadlines from the statuses. */
-export const overviewOf = (plans: readonly Plan[]): PlansOverview => ({
-  planPhases: plans.map(phaseOf),
-  planNodes: plans.flatMap(nodesOf),
-  planDeadlines: plans.flatMap(deadlineOf),
-});
+export function overviewOf(plans: readonly Plan[]): PlansOverview {
+  return {
+    planPhases: plans.map(phaseOf),
+    planNodes: plans.flatMap(nodesOf),
+    planDeadlines: plans.flatMap(deadlineOf),
+  };
+}

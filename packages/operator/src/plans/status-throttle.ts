@@ -2,7 +2,13 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
 
 /** Fields that people read and no decision uses, not even after a restart. */
-const told: ReadonlySet<string> = new Set(['message', 'waiting', 'waitingFor', 'upNext', 'expectedEndTime']);
+const told: ReadonlySet<string> = new Set([
+  'message',
+  'waiting',
+  'waitingFor',
+  'upNext',
+  'expectedEndTime',
+]);
 
 /**
  * Seconds between two writes of these fields; other fields are written at once. Every node of the
@@ -21,7 +27,8 @@ export class StatusThrottle {
   dueAt(uid: string, patch: JsonObject, now: Temporal.Instant): Temporal.Instant | undefined {
     const last = this.#writtenAt.get(uid);
     const due = last && secondsAfter(last, toldEvery);
-    if (due !== undefined && isBefore(now, due) && Object.keys(patch).every(key => told.has(key))) return due;
+    if (due !== undefined && isBefore(now, due) && Object.keys(patch).every(key => told.has(key)))
+      return due;
     this.#writtenAt.set(uid, now);
     return undefined;
   }

@@ -1,8 +1,24 @@
-import { isBefore, isObject, type JsonObject, readTime, secondsAfter, unavailableLimit } from '@drydock/apimachinery';
+import {
+  isBefore,
+  isObject,
+  type JsonObject,
+  readTime,
+  secondsAfter,
+  unavailableLimit,
+} from '@drydock/apimachinery';
 import type { Identified, Machine } from '@drydock/core/machine';
 import { instanceOf } from '@drydock/core/machine';
 import { isChanged } from '@drydock/core/maintenance';
-import type { CelResult, MachineRef, OtherPlan, Plan, PlanAdapter, PlanNode, PlanSettings, PlanSnapshot } from '@drydock/core/plan';
+import type {
+  CelResult,
+  MachineRef,
+  OtherPlan,
+  Plan,
+  PlanAdapter,
+  PlanNode,
+  PlanSettings,
+  PlanSnapshot,
+} from '@drydock/core/plan';
 import {
   type DeletedMachine,
   doneSince,
@@ -61,27 +77,41 @@ type Seen = {
   readonly identity?: Identified<Machine> | undefined;
 };
 
-const machineOf = ({ identity }: Seen): Machine | undefined => (identity !== undefined && 'found' in identity ? identity.found : undefined);
+function machineOf({ identity }: Seen): Machine | undefined {
+  return identity !== undefined && 'found' in identity ? identity.found : undefined;
+}
 
-const createdAtOf = ({ metadata }: JsonObject): Temporal.Instant =>
-  readTime(isObject(metadata) ? metadata['creationTimestamp'] : undefined) ?? Temporal.Instant.fromEpochMilliseconds(0);
+function createdAtOf({ metadata }: JsonObject): Temporal.Instant {
+  return (
+    readTime(isObject(metadata) ? metadata['creationTimestamp'] : undefined) ??
+    Temporal.Instant.fromEpochMilliseconds(0)
+  );
+}
 
-const dueOf = (plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.Instant): CelResult => {
+function dueOf(plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.Instant): CelResult {
   const { object, createdAt } = seen;
   const said = due?.(object, now, machineOf(seen)) ?? true;
   const { dueAfterSeconds } = plan;
-  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAt, dueAfterSeconds));
+  const isYoung =
+    dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAt, dueAfterSeconds));
   return said === true && isYoung ? false : said;
-};
+}
 
-const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineRef => ({
-  apiVersion,
-  namespace,
-  name,
-  instance: instanceOf(providerId) ?? name,
-});
+function linkOf({ apiVersion, namespace, name, providerId }: Machine): MachineRef {
+  return {
+    apiVersion,
+    namespace,
+    name,
+    instance: instanceOf(providerId) ?? name,
+  };
+}
 
-const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
+function planNodeOf(
+  plan: Plan,
+  seen: Seen,
+  expressions: PlanExpressions,
+  now: Temporal.Instant,
+): PlanNode {
   const { node, object, createdAt, selected, identity } = seen;
   const machine = machineOf(seen);
   const due = dueOf(plan, expressions, seen, now);
@@ -90,62 +120,88 @@ const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: T
     createdAt,
     selected,
     due,
-    done: expressions.done?.(object, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
+    done:
+      expressions.done?.(object, now, machine) ??
+      (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
     finished: expressions.finished?.(object, now, machine) ?? false,
     rank: expressions.rank?.(object, now, machine) ?? 0,
     ...(machine && { machine: linkOf(machine) }),
     ...(identity !== undefined && 'lack' in identity && { noMachine: identity.lack }),
   };
-};
+}
 
-const otherOf = (plan: Plan, { selections }: SnapshotInputs): OtherPlan => {
+function otherOf(plan: Plan, { selections }: SnapshotInputs): OtherPlan {
   // The machine of a node in flight may be gone, and its node with it: the node counts as out until
   // there is another.
   const { selected: free } = selections.of(plan);
-  const selected = plan.inFlight.every(({ node }) => free.has(node)) ? free : new Set([...free, ...plan.inFlight.map(({ node }) => node)]);
+  const selected = plan.inFlight.every(({ node }) => free.has(node))
+    ? free
+    : new Set([...free, ...plan.inFlight.map(({ node }) => node)]);
   const most = unavailableLimit(plan.concurrency, selected.size);
-  return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
-};
+  return {
+    name: plan.name,
+    selected,
+    inFlight: plan.inFlight,
+    ...(most !== undefined && { maxUnavailable: most }),
+  };
+}
 
 /** Reports whether a plan reads Machines: its decisions need all of them. */
-export const asksForMachines = ({ work }: Plan, { readsMachine }: PlanExpressions): boolean => work.kind === 'replace' || readsMachine;
+export function asksForMachines({ work }: Plan, { readsMachine }: PlanExpressions): boolean {
+  return work.kind === 'replace' || readsMachine;
+}
 
 /**
  * Returns the Machines that are being deleted: their nodes go with them. A Machine that is not
  * proven to be one of our nodes removes none.
  */
-const deletedMachines = ({ machines, cache }: SnapshotInputs): readonly DeletedMachine[] =>
-  [...machines.machines.values()].flatMap(machine => {
+function deletedMachines({ machines, cache }: SnapshotInputs): readonly DeletedMachine[] {
+  return [...machines.machines.values()].flatMap(machine => {
     if (!machine.deleting) return [];
     const node = cache.nodes.of(machine);
     return 'found' in node ? [{ name: machine.name, nodeName: node.found.name }] : [];
   });
+}
 
 /**
  * Returns the Machine that will exist when the node's turn comes: one that is being deleted does
  * not count.
  */
-const identityOf = ({ machines }: SnapshotInputs, node: CachedNode): Identified<Machine> => {
+function identityOf({ machines }: SnapshotInputs, node: CachedNode): Identified<Machine> {
   const machine = machines.machines.of(node);
   return 'found' in machine && machine.found.deleting
-    ? { lack: `Machine ${machine.found.namespace}/${machine.found.name} of node ${node.name} is being deleted already` }
+    ? {
+        lack: `Machine ${machine.found.namespace}/${machine.found.name} of node ${node.name} is being deleted already`,
+      }
     : machine;
-};
+}
 
 /**
  * Returns the MachineMaintenances in the namespace where they are created, so that no user without
  * rights in that namespace can replace one.
  */
-const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): PlanSnapshot['replacements'] => {
+function replacementsOf(
+  plan: Plan,
+  { machines, settings }: SnapshotInputs,
+): PlanSnapshot['replacements'] {
   if (plan.work.kind !== 'replace') return new Map();
   const { machineNamespace } = settings();
-  return new Map([...machines.requests.values()].flatMap(one => (one.namespace === machineNamespace ? [[one.name, one] as const] : [])));
-};
+  return new Map(
+    [...machines.requests.values()].flatMap(one =>
+      one.namespace === machineNamespace ? [[one.name, one] as const] : [],
+    ),
+  );
+}
 
 type Named = Pick<PlanSnapshot, 'children' | 'slices'>;
 
 /** Returns the nodes that the plan selects, and those that its objects and records name. */
-const nodesOf = (plan: Plan, inputs: SnapshotInputs, { children, slices }: Named, now: Temporal.Instant): PlanSnapshot['nodes'] => {
+function nodesOf(
+  plan: Plan,
+  inputs: SnapshotInputs,
+  { children, slices }: Named,
+  now: Temporal.Instant,
+): PlanSnapshot['nodes'] {
   const { cache, selections, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
   expressions.pool.begin(now);
@@ -155,7 +211,9 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, { children, slices }: Named
     ...plan.inFlight.map(({ node }) => node),
     ...[...children.values()].map(({ nodeName }) => nodeName),
     // The soak time of a stage watches its nodes, regardless of their current labels.
-    ...slices.flatMap(({ verdicts }) => verdicts.flatMap(({ node, verdict }) => (verdict === 'Done' ? node : []))),
+    ...slices.flatMap(({ verdicts }) =>
+      verdicts.flatMap(({ node, verdict }) => (verdict === 'Done' ? node : [])),
+    ),
   ];
   const found = new Map<string, PlanNode>();
   for (const name of new Set([...matching, ...wanted])) {
@@ -163,52 +221,83 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, { children, slices }: Named
     if (node?.object === undefined) continue;
     const { object } = node;
     const identity = asksForIdentity ? identityOf(inputs, node) : undefined;
-    const seen = { node, object, createdAt: createdAtOf(object), selected: matching.has(name), identity };
+    const seen = {
+      node,
+      object,
+      createdAt: createdAtOf(object),
+      selected: matching.has(name),
+      identity,
+    };
     found.set(name, planNodeOf(plan, seen, expressions, now));
   }
   return found;
-};
+}
 
-const gateInputs = ({ cache, gateObjects, gateQueries }: SnapshotInputs): Parameters<typeof gateValues>[2] => ({
-  budgets: () => cache.budgets.values(),
-  objects: gateObjects,
-  queries: gateQueries,
-});
+function gateInputs({
+  cache,
+  gateObjects,
+  gateQueries,
+}: SnapshotInputs): Parameters<typeof gateValues>[2] {
+  return {
+    budgets: () => cache.budgets.values(),
+    objects: gateObjects,
+    queries: gateQueries,
+  };
+}
 
 /** Returns the plan's Maintenances, and those of other owners with a name that it needs. */
-const childrenOf = (plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['children'] => {
+function childrenOf(plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['children'] {
   const needed = new Set(plan.inFlight.map(one => holdNameOf(plan, one)));
   const found = [...cache.requests.values()].filter(
     one => one.plan === plan.name || (needed.has(one.name) && one.adapter.kind === 'Maintenance'),
   );
   return new Map(found.map(request => [request.name, request]));
-};
+}
 
 /** Returns the names of its Maintenances whose drain policy differs from the plan's. */
-const changedAmong = (children: PlanSnapshot['children'], plan: Plan, { settings, drainPolicy }: SnapshotInputs): ReadonlySet<string> => {
+function changedAmong(
+  children: PlanSnapshot['children'],
+  plan: Plan,
+  { settings, drainPolicy }: SnapshotInputs,
+): ReadonlySet<string> {
   const wanted = drainPolicy(drainOf(plan, settings()));
-  const changed = [...children.values()].filter(child => child.plan === plan.name && isChanged(child, wanted));
+  const changed = [...children.values()].filter(
+    child => child.plan === plan.name && isChanged(child, wanted),
+  );
   return new Set(changed.map(({ name }) => name));
-};
+}
 
 /**
  * Returns its pods by name, and every other pod with a name that it has assigned: only the plan
  * knows these names before the pods are created.
  */
-const podsOf = ({ name, inFlight, preparing, hookRuns, rehearsal }: Plan, { plans }: SnapshotInputs): PlanSnapshot['pods'] => {
+function podsOf(
+  { name, inFlight, preparing, hookRuns, rehearsal }: Plan,
+  { plans }: SnapshotInputs,
+): PlanSnapshot['pods'] {
   const tasks = [...inFlight, ...preparing, ...hookRuns, ...(rehearsal ? [rehearsal] : [])];
-  const named = tasks.flatMap(({ pod }) => (pod === undefined ? [] : (plans.pods.get(`${plans.workNamespace}/${pod}`) ?? [])));
+  const named = tasks.flatMap(({ pod }) =>
+    pod === undefined ? [] : (plans.pods.get(`${plans.workNamespace}/${pod}`) ?? []),
+  );
   return new Map([...named, ...plans.pods.in(name)].map(pod => [pod.name, pod]));
-};
+}
 
-const recordsOf = (others: readonly Plan[], { plans }: SnapshotInputs): readonly OtherRecords[] =>
-  others.map(({ name, uid }) => ({ name, slices: plans.records.in(uid) }));
+function recordsOf(others: readonly Plan[], { plans }: SnapshotInputs): readonly OtherRecords[] {
+  return others.map(({ name, uid }) => ({ name, slices: plans.records.in(uid) }));
+}
 
 /** Takes the snapshot of one plan: everything known about it at this moment. */
-export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
+export function takePlanSnapshot(
+  plan: Plan,
+  inputs: SnapshotInputs,
+  now: Temporal.Instant,
+): PlanSnapshot {
   const { plans, cache, settings, ownNode } = inputs;
   const children = childrenOf(plan, inputs);
-  const records = sortRecords(plans.records.in(plan.uid), plan.run ?? { id: plan.runId, revision: plan.revision });
+  const records = sortRecords(
+    plans.records.in(plan.uid),
+    plan.run ?? { id: plan.runId, revision: plan.revision },
+  );
   const nodes = nodesOf(plan, inputs, { children, slices: records.slices }, now);
   const others = [...plans.plans.values()].filter(({ name }) => name !== plan.name);
   const { halted } = plans;
@@ -242,4 +331,4 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     ...(ownNode !== undefined && { ownNode }),
     ...(halted !== undefined && { halted }),
   };
-};
+}

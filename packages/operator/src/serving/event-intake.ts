@@ -31,15 +31,24 @@ export type EventIntake = {
 
 const maxBodyLength = 256 * 1024;
 
-const answer = (response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void => {
-  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', ...headers });
+function answer(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+    ...headers,
+  });
   response.end(`${text}\n`);
-};
+}
 
-const isAuthorized = ({ headers }: IncomingMessage, { ownerOf }: EventIntake): boolean => {
+function isAuthorized({ headers }: IncomingMessage, { ownerOf }: EventIntake): boolean {
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
   return given !== undefined && ownerOf(given) !== undefined;
-};
+}
 
 /** Limit in bytes of an oversized body that is read and discarded. */
 const patience = 16 * maxBodyLength;
@@ -48,7 +57,7 @@ const patience = 16 * maxBodyLength;
  * Returns the body as text; undefined when it is too long: then the rest is discarded, so that the
  * sender reads the response.
  */
-const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => {
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   let chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -58,47 +67,79 @@ const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => 
     if (length > patience) break;
   }
   return length > maxBodyLength ? undefined : Buffer.concat(chunks).toString('utf8');
-};
+}
 
-const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string | undefined>> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
+function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
+}
 
-const storedText = (count: number): string => `${count} ${count === 1 ? 'event' : 'events'} stored`;
+function storedText(count: number): string {
+  return `${count} ${count === 1 ? 'event' : 'events'} stored`;
+}
 
 /** Limit of reported faults; the sender of a thousand wrong events needs no more. */
 const maxTold = 5;
 
-const toldOf = (unread: readonly string[]): readonly string[] =>
-  unread.length <= maxTold ? unread : [...unread.slice(0, maxTold), `and ${unread.length - maxTold} more that cannot be read`];
+function toldOf(unread: readonly string[]): readonly string[] {
+  return unread.length <= maxTold
+    ? unread
+    : [...unread.slice(0, maxTold), `and ${unread.length - maxTold} more that cannot be read`];
+}
 
-const pass = async (
-  { events, unread }: { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] },
+async function pass(
+  {
+    events,
+    unread,
+  }: { readonly events: readonly MachineEvent[]; readonly unread: readonly string[] },
   intake: EventIntake,
   response: ServerResponse,
-): Promise<void> => {
+): Promise<void> {
   const became = await intake.received(events);
-  if (became !== 'stored' && 'later' in became) return answer(response, 503, became.later, { 'retry-after': '10' });
+  if (became !== 'stored' && 'later' in became)
+    return answer(response, 503, became.later, { 'retry-after': '10' });
   const left = [...(became === 'stored' ? [] : [became.refused]), ...toldOf(unread)].join('; ');
   // A sender that sees a failure retries all events, or discards all of them.
   const stored = became === 'stored' ? events.length : 'stored' in became ? became.stored : 0;
   if (became !== 'stored' && stored === 0) return answer(response, 422, left);
-  answer(response, 202, left === '' ? storedText(stored) : `${storedText(stored)}; not stored: ${left}`);
-};
+  answer(
+    response,
+    202,
+    left === '' ? storedText(stored) : `${storedText(stored)}; not stored: ${left}`,
+  );
+}
 
-const serve = async (request: IncomingMessage, response: ServerResponse, intake: EventIntake): Promise<void> => {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  intake: EventIntake,
+): Promise<void> {
   // A request that is refused before its body is read has its connection closed.
   const closing = { connection: 'close' };
-  if (request.method !== 'POST') return answer(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
+  if (request.method !== 'POST')
+    return answer(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
   if (!isAuthorized(request, intake)) {
-    return answer(response, 401, 'send the token as Authorization: Bearer <token>', { 'www-authenticate': 'Bearer', ...closing });
+    return answer(response, 401, 'send the token as Authorization: Bearer <token>', {
+      'www-authenticate': 'Bearer',
+      ...closing,
+    });
   }
   const body = await bodyOf(request);
   if (body === undefined)
-    return answer(response, 413, `the body is longer than ${maxBodyLength / 1024} KiB: send fewer events at once`, closing);
+    return answer(
+      response,
+      413,
+      `the body is longer than ${maxBodyLength / 1024} KiB: send fewer events at once`,
+      closing,
+    );
   const read = intake.read({ headers: headersOf(request), body });
   if ('refused' in read) return answer(response, read.status, read.refused);
   await pass(read, intake, response);
-};
+}
 
 /**
  * Serves the intake of machine events for senders with a token; over plain HTTP, or over TLS 1.2
@@ -107,19 +148,26 @@ const serve = async (request: IncomingMessage, response: ServerResponse, intake:
  * 401 without the token, 405 other than POST, 413 longer than 256 KiB, 422 refused, 503 retry
  * later, 500 a fault.
  */
-export const serveEvents = async (
+export async function serveEvents(
   address: { readonly host: string | undefined; readonly port: number },
   intake: EventIntake,
   secure = false,
-): Promise<Listening & { readonly show: (pair: KeyPair) => void }> => {
+): Promise<Listening & { readonly show: (pair: KeyPair) => void }> {
   const heard = (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response, intake).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
-      else answer(response, 500, intake.defects.textOf('Process', 'event intake', error), { connection: 'close' });
+      else
+        answer(response, 500, intake.defects.textOf('Process', 'event intake', error), {
+          connection: 'close',
+        });
     });
   };
   const limits = { connections: connectionLimits.pages };
-  if (!secure) return { ...(await listening(boundedServer(limits, heard), address)), show: () => {} };
+  if (!secure)
+    return { ...(await listening(boundedServer(limits, heard), address)), show: () => {} };
   const server = boundedTlsServer(limits, heard);
-  return { ...(await listening(server, address)), show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) };
-};
+  return {
+    ...(await listening(server, address)),
+    show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),
+  };
+}

@@ -9,9 +9,14 @@ import { listenSecurely } from './server.ts';
 
 const defects = new PanicHandler({ log: silentLog });
 
-const answer = (body: unknown, status = 201): ApiResponse => ({ status, headers: {}, body });
+function answer(body: unknown, status = 201): ApiResponse {
+  return { status, headers: {}, body };
+}
 
-/** Knows the token `good` of `prometheus`, who may get /metrics, and `other` of somebody who may not. */
+/**
+ * Knows the token `good` of `prometheus`, who may get /metrics, and `other` of somebody who may
+ * not.
+ */
 class Reviewer implements Api {
   readonly calls: ApiCall[] = [];
   broken = false;
@@ -20,16 +25,27 @@ class Reviewer implements Api {
     this.calls.push(call);
     if (this.broken) throw new Error('connection refused');
     const { spec } = call.body as {
-      readonly spec: { readonly token?: string; readonly user?: string; readonly nonResourceAttributes?: unknown };
+      readonly spec: {
+        readonly token?: string;
+        readonly user?: string;
+        readonly nonResourceAttributes?: unknown;
+      };
     };
     if (call.path.endsWith('/tokenreviews')) {
       const user = { good: 'prometheus', other: 'stranger' }[spec.token ?? ''];
       return answer({
-        status: user === undefined ? { authenticated: false } : { authenticated: true, user: { username: user, groups: ['g'], uid: 'u' } },
+        status:
+          user === undefined
+            ? { authenticated: false }
+            : { authenticated: true, user: { username: user, groups: ['g'], uid: 'u' } },
       });
     }
     return answer({
-      status: { allowed: spec.user === 'prometheus' && JSON.stringify(spec.nonResourceAttributes) === '{"path":"/metrics","verb":"get"}' },
+      status: {
+        allowed:
+          spec.user === 'prometheus' &&
+          JSON.stringify(spec.nonResourceAttributes) === '{"path":"/metrics","verb":"get"}',
+      },
     });
   }
 }
@@ -51,7 +67,8 @@ test('who has no token, an unknown one, or no right is told so; who has both is 
 test('answers count for a while, so that a scrape every few seconds costs nothing; a right that is taken away counts no more after a minute', async () => {
   const [api, clock] = [new Reviewer(), new VirtualClock()];
   const guard = new Guard(api, clock, defects);
-  for (let scrape = 0; scrape < 4; scrape += 1) assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed');
+  for (let scrape = 0; scrape < 4; scrape += 1)
+    assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed');
   assert.equal(api.calls.length, 2);
   await clock.advance(60_001);
   api.broken = true;
@@ -60,13 +77,19 @@ test('answers count for a while, so that a scrape every few seconds costs nothin
     text: 'the request to the API server failed: connection refused',
   });
   api.broken = false;
-  assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed', 'trouble is not remembered');
+  assert.equal(
+    await guard.check('Bearer good', '/metrics'),
+    'allowed',
+    'trouble is not remembered',
+  );
 });
 
 test('a flood of tokens keeps neither the API server busy nor memory', async () => {
   const api = new Reviewer();
   const guard = new Guard(api, new VirtualClock(), defects);
-  const flood = await Promise.all(Array.from({ length: 500 }, (_, index) => guard.check(`Bearer bad-${index}`, '/metrics')));
+  const flood = await Promise.all(
+    Array.from({ length: 500 }, (_, index) => guard.check(`Bearer bad-${index}`, '/metrics')),
+  );
   assert.equal(flood.filter(one => one !== 'allowed' && one.status === 503).length, 500 - 16);
   assert.equal(api.calls.length, 16);
   assert.equal(await guard.check('Bearer good', '/metrics'), 'allowed');
@@ -86,11 +109,21 @@ test('over TLS, and to nobody who is not known, not even that a page is missing'
   const get = (path: string, token?: string): Promise<readonly [number | undefined, string]> =>
     new Promise((resolve, reject) => {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-      const sent = ask({ host: '127.0.0.1', port, path, headers, ca: authority.cert, checkServerIdentity: () => undefined }, response => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-        response.once('end', () => resolve([response.statusCode, text]));
-      });
+      const sent = ask(
+        {
+          host: '127.0.0.1',
+          port,
+          path,
+          headers,
+          ca: authority.cert,
+          checkServerIdentity: () => undefined,
+        },
+        response => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+          response.once('end', () => resolve([response.statusCode, text]));
+        },
+      );
       sent.once('error', reject);
       sent.end();
     });

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, type ReviewKind, reviewCall, reviewed } from '@drydock/apimachinery';
+import {
+  isObject,
+  type JsonObject,
+  type ReviewKind,
+  reviewCall,
+  reviewed,
+} from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import type { Clock, PanicHandler } from '@drydock/utils';
 
@@ -17,7 +23,9 @@ const refusedForMs = 10_000;
 const maxRemembered = 1000;
 const atOnce = 16;
 
-const bearer = (authorization: string | undefined): string | undefined => /^Bearer +(\S{1,16384})$/i.exec(authorization ?? '')?.[1];
+function bearer(authorization: string | undefined): string | undefined {
+  return /^Bearer +(\S{1,16384})$/i.exec(authorization ?? '')?.[1];
+}
 
 /**
  * Admits users whom the API server authenticates and allows to `get` a non-resource path
@@ -41,18 +49,26 @@ export class Guard {
   /** Checks a request. Never rejects. */
   async check(authorization: string | undefined, path: string): Promise<'allowed' | DeniedRequest> {
     const token = bearer(authorization);
-    if (token === undefined) return { status: 401, text: 'send the token of a service account as Authorization: Bearer <token>' };
+    if (token === undefined)
+      return {
+        status: 401,
+        text: 'send the token of a service account as Authorization: Bearer <token>',
+      };
     const key = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.#known.get(key);
     if (known !== undefined && known.untilMs > this.#nowMs()) return known.response;
-    if (this.#asking >= atOnce) return { status: 503, text: 'too many callers at the same time, please try again' };
+    if (this.#asking >= atOnce)
+      return { status: 503, text: 'too many callers at the same time, please try again' };
     this.#asking += 1;
     try {
       const response = await this.#ask(token, path);
       this.#remember(key, response);
       return response;
     } catch (error) {
-      return { status: 503, text: `the request to the API server failed: ${this.#defects.textOf('Process', path, error)}` };
+      return {
+        status: 503,
+        text: `the request to the API server failed: ${this.#defects.textOf('Process', path, error)}`,
+      };
     } finally {
       this.#asking -= 1;
     }
@@ -63,14 +79,18 @@ export class Guard {
     const [oldest] = this.#known.keys();
     if (this.#known.size >= maxRemembered && oldest !== undefined) this.#known.delete(oldest);
     this.#known.delete(key);
-    this.#known.set(key, { response, untilMs: this.#nowMs() + (response === 'allowed' ? allowedForMs : refusedForMs) });
+    this.#known.set(key, {
+      response,
+      untilMs: this.#nowMs() + (response === 'allowed' ? allowedForMs : refusedForMs),
+    });
   }
 
   async #ask(token: string, path: string): Promise<'allowed' | DeniedRequest> {
     const who = await this.#review('TokenReview', { token });
     if ('text' in who) return who;
     const { user } = who.status;
-    if (who.status['authenticated'] !== true || !isObject(user)) return { status: 401, text: 'the API server does not know this token' };
+    if (who.status['authenticated'] !== true || !isObject(user))
+      return { status: 401, text: 'the API server does not know this token' };
     const { username, uid, groups, extra } = user;
     const nonResourceAttributes = { path, verb: 'get' };
     const may = await this.#review('SubjectAccessReview', {
@@ -88,9 +108,14 @@ export class Guard {
     };
   }
 
-  async #review(kind: ReviewKind, spec: JsonObject): Promise<DeniedRequest | { readonly status: JsonObject }> {
+  async #review(
+    kind: ReviewKind,
+    spec: JsonObject,
+  ): Promise<DeniedRequest | { readonly status: JsonObject }> {
     const status = reviewed(await this.#api.call(reviewCall(kind, spec)));
-    return typeof status === 'string' ? { status: 503, text: `the request to the API server failed: ${status}` } : { status };
+    return typeof status === 'string'
+      ? { status: 503, text: `the request to the API server failed: ${status}` }
+      : { status };
   }
 
   #nowMs(): number {

@@ -9,7 +9,9 @@ import type { Overview } from '../ports.ts';
 import { metrics } from './metrics.ts';
 
 const root = new URL('../../../../', import.meta.url);
-const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+function read(path: string): string {
+  return readFileSync(new URL(path, root), 'utf8');
+}
 const docs = read('docs/metrics.md');
 
 /** One of everything, so that every label is seen. */
@@ -27,7 +29,7 @@ const everything: Overview = {
   withheld: [],
 };
 
-const exported = async (): Promise<string> => {
+async function exported(): Promise<string> {
   const all = metrics(
     () => everything,
     () => true,
@@ -41,16 +43,20 @@ const exported = async (): Promise<string> => {
   all.notificationMeter.notified('chat', 'sent');
   all.apiCall({ method: 'GET', path: '/api/v1/pods', status: 200, seconds: 0.03 });
   return all.text();
-};
+}
 
-const typesIn = (text: string): ReadonlyMap<string, string> =>
-  new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]));
+function typesIn(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]),
+  );
+}
 
 /** The labels of a metric, but for the one that every histogram has. */
-const labelsOf = (name: string, text: string): readonly string[] => {
-  const [, labels = ''] = new RegExp(`^${name}(?:_count)?(?:\\{([^}]*)\\})? \\d`, 'm').exec(text) ?? [];
+function labelsOf(name: string, text: string): readonly string[] {
+  const [, labels = ''] =
+    new RegExp(`^${name}(?:_count)?(?:\\{([^}]*)\\})? \\d`, 'm').exec(text) ?? [];
   return [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label).sort();
-};
+}
 
 test('the table of docs/metrics.md has every metric of Drydock, with its type and labels, and no other', async () => {
   const text = await exported();
@@ -70,11 +76,14 @@ test('the table of docs/metrics.md has every metric of Drydock, with its type an
 
 test('each metric has a paragraph of its own', async () => {
   for (const [name] of typesIn(await exported()))
-    if (name.startsWith('drydock_')) assert.match(docs, new RegExp(`^\\*\\*\`${name}\`\\*\\*: \\w`, 'm'));
+    if (name.startsWith('drydock_'))
+      assert.match(docs, new RegExp(`^\\*\\*\`${name}\`\\*\\*: \\w`, 'm'));
 });
 
 /** Metric names that appear in an expression or text: nothing else is spelled like that. */
-const namesIn = (text: string): ReadonlySet<string> => new Set(text.match(/\b(?:drydock|process|nodejs)_[a-z0-9_]+/g));
+function namesIn(text: string): ReadonlySet<string> {
+  return new Set(text.match(/\b(?:drydock|process|nodejs)_[a-z0-9_]+/g));
+}
 
 test('alerts, dashboard and documentation speak of metrics that there are', async () => {
   const types = typesIn(await exported());
@@ -82,7 +91,11 @@ test('alerts, dashboard and documentation speak of metrics that there are', asyn
     const base = name.replace(/_(?:bucket|count|sum)$/, '');
     return types.has(name) || (base !== name && types.get(base) === 'histogram');
   };
-  for (const file of ['deploy/monitoring/rules.yaml', 'deploy/monitoring/dashboard.json', 'docs/metrics.md']) {
+  for (const file of [
+    'deploy/monitoring/rules.yaml',
+    'deploy/monitoring/dashboard.json',
+    'docs/metrics.md',
+  ]) {
     const names = namesIn(read(file));
     assert.ok(names.size > 5, `${file} speaks of metrics`);
     // `process_*` and the like stand for all of them.
@@ -95,8 +108,14 @@ test('alerts, dashboard and documentation speak of metrics that there are', asyn
   }
 });
 
-type Rules = { readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[] };
-const alerts = (parse(read('deploy/monitoring/rules.yaml')) as Rules).groups.flatMap(({ rules }) => rules);
+type Rules = {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+  }[];
+};
+const alerts = (parse(read('deploy/monitoring/rules.yaml')) as Rules).groups.flatMap(
+  ({ rules }) => rules,
+);
 
 test('every alert is told of in docs/metrics.md, with what it asks about', () => {
   const told = new Set(docs.match(/\bDrydock[A-Z]\w+/g));
@@ -114,7 +133,9 @@ test('labels that alerts ask for have values that there are', () => {
   const values = (label: string): ReadonlySet<string> =>
     new Set(
       alerts.flatMap(({ expr }) =>
-        [...expr.matchAll(new RegExp(`\\b${label}=~?"([^"]+)"`, 'g'))].flatMap(([, all = '']) => all.split('|')),
+        [...expr.matchAll(new RegExp(`\\b${label}=~?"([^"]+)"`, 'g'))].flatMap(([, all = '']) =>
+          all.split('|'),
+        ),
       ),
     );
   const known = new Set([...docs.matchAll(/`(\w+)`/g)].map(([, word = '']) => word));
@@ -211,7 +232,9 @@ test('somebody is called for the causes that do not end by waiting', () => {
   const { expr = '' } = alerts.find(({ alert }) => alert === 'DrydockDrainNeedsHelp') ?? {};
   const [, asked = ''] = /cause=~"([^"]+)"/.exec(expr) ?? [];
   const names = Object.keys(causes) as Blocker['cause'][];
-  const helpless = names.filter(cause => needsHelp({ cause, message: '' }) && cause !== 'AwaitingCompletion');
+  const helpless = names.filter(
+    cause => needsHelp({ cause, message: '' }) && cause !== 'AwaitingCompletion',
+  );
   assert.deepEqual(asked.split('|'), helpless.sort());
 });
 
@@ -219,11 +242,19 @@ type Panel = {
   readonly id: number;
   readonly type: string;
   readonly title: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
   readonly datasource?: { readonly uid: string };
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
 };
-type Dashboard = { readonly panels: readonly Panel[]; readonly templating: { readonly list: readonly { readonly name: string }[] } };
+type Dashboard = {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+};
 
 test('the dashboard is whole: own ids, nothing on top of another, only variables that it has', () => {
   const { panels, templating } = JSON.parse(read('deploy/monitoring/dashboard.json')) as Dashboard;

@@ -18,11 +18,12 @@ const nothing: Overview = {
 };
 
 /** The lines with values, of our own metrics only. */
-const linesOf = async (all: Metrics): Promise<readonly string[]> =>
-  (await all.text())
+async function linesOf(all: Metrics): Promise<readonly string[]> {
+  return (await all.text())
     .split('\n')
     .filter(line => line.startsWith('drydock_'))
     .sort();
+}
 
 test('gauges show what is known when somebody asks, and forget what was', async () => {
   let seen: Overview = {
@@ -85,9 +86,25 @@ test('gauges show what is known when somebody asks, and forget what was', async 
 
 /** A histogram without labels is there from the beginning. */
 const emptyHistograms = [
-  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, '+Inf'].map(
-    bound => `drydock_decision_duration_seconds_bucket{le="${bound}"} 0`,
-  ),
+  ...[
+    0.0001,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    '+Inf',
+  ].map(bound => `drydock_decision_duration_seconds_bucket{le="${bound}"} 0`),
   'drydock_decision_duration_seconds_count 0',
   'drydock_decision_duration_seconds_sum 0',
 ];
@@ -136,7 +153,9 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
   const text = await all.text();
   assert.match(text, /^process_resident_memory_bytes \d/m);
   const named = (what: string): readonly string[] =>
-    [...text.matchAll(new RegExp(`^# ${what} (drydock_\\w+)`, 'gm'))].map(([, name = '']) => name).sort();
+    [...text.matchAll(new RegExp(`^# ${what} (drydock_\\w+)`, 'gm'))]
+      .map(([, name = '']) => name)
+      .sort();
   assert.deepEqual(named('TYPE'), named('HELP'));
   assert.deepEqual(named('TYPE'), [
     'drydock_api_request_duration_seconds',

@@ -25,21 +25,30 @@ for (const [text, address] of addresses) {
   });
 }
 
-const page =
-  (status: number, text: string): Page =>
-  async () => ({ status, type: 'text/plain; charset=utf-8', text });
+function page(status: number, text: string): Page {
+  return async () => ({ status, type: 'text/plain; charset=utf-8', text });
+}
 
-const serving = async (pages: Readonly<Record<string, Page>>) => {
+async function serving(pages: Readonly<Record<string, Page>>) {
   const { port, close } = await listen({ host: '127.0.0.1', port: 0 }, pages, defects);
-  const ask = (path: string, method = 'GET'): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { method });
+  const ask = (path: string, method = 'GET'): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}`, { method });
   return { port, ask, [Symbol.dispose]: close };
-};
+}
 
 test('a page is served with its own status and type, and nobody keeps it', async () => {
-  using server = await serving({ '/healthz': page(200, 'ok\n'), '/readyz': page(503, 'not read yet: nodes\n') });
+  using server = await serving({
+    '/healthz': page(200, 'ok\n'),
+    '/readyz': page(503, 'not read yet: nodes\n'),
+  });
   const healthy = await server.ask('/healthz?verbose');
   assert.deepEqual(
-    [healthy.status, await healthy.text(), healthy.headers.get('content-type'), healthy.headers.get('cache-control')],
+    [
+      healthy.status,
+      await healthy.text(),
+      healthy.headers.get('content-type'),
+      healthy.headers.get('cache-control'),
+    ],
     [200, 'ok\n', 'text/plain; charset=utf-8', 'no-store'],
   );
   const ready = await server.ask('/readyz');
@@ -48,12 +57,14 @@ test('a page is served with its own status and type, and nobody keeps it', async
 
 test('what is not served is not found', async () => {
   using server = await serving({ '/healthz': page(200, 'ok\n') });
-  for (const path of ['/', '/healthz/', '/healthz/x', '//healthz']) assert.equal((await server.ask(path)).status, 404, path);
+  for (const path of ['/', '/healthz/', '/healthz/x', '//healthz'])
+    assert.equal((await server.ask(path)).status, 404, path);
 });
 
 test('only GET and HEAD are served', async () => {
   using server = await serving({ '/healthz': page(200, 'ok\n') });
-  for (const method of ['POST', 'PUT', 'DELETE']) assert.equal((await server.ask('/healthz', method)).status, 405, method);
+  for (const method of ['POST', 'PUT', 'DELETE'])
+    assert.equal((await server.ask('/healthz', method)).status, 405, method);
   const head = await server.ask('/healthz', 'HEAD');
   assert.deepEqual([head.status, await head.text()], [200, '']);
 });
@@ -66,13 +77,18 @@ test('a page that throws is a 500 that says that it is our fault, and the server
     '/healthz': page(200, 'ok\n'),
   });
   const failed = await server.ask('/metrics');
-  assert.deepEqual([failed.status, await failed.text()], [500, 'Drydock hit a bug; please report it: no numbers today\n']);
+  assert.deepEqual(
+    [failed.status, await failed.text()],
+    [500, 'Drydock hit a bug; please report it: no numbers today\n'],
+  );
   assert.equal((await server.ask('/healthz')).status, 200);
 });
 
 test('an address that is taken cannot be had', async () => {
   using server = await serving({});
-  await assert.rejects(listen({ host: '127.0.0.1', port: server.port }, {}, defects), { code: 'EADDRINUSE' });
+  await assert.rejects(listen({ host: '127.0.0.1', port: server.port }, {}, defects), {
+    code: 'EADDRINUSE',
+  });
 });
 
 test('closing ends open connections too, and gives the port back', async () => {

@@ -6,7 +6,7 @@ import { isReady, nodeOf } from '@drydock/kube-sim/controllers';
 import { budget, drill, shop } from '../testing/drill.ts';
 
 /** All that happens, change by change with its moment, as one digest. */
-const play = async (seed: number): Promise<string> => {
+async function play(seed: number): Promise<string> {
   const { clock, store, writes, make, end } = drill({ seed, nodes: ['n1', 'n2', 'n3'] });
   const tale = createHash('sha256');
   store.subscribe(({ type, resource, object }) => {
@@ -16,11 +16,15 @@ const play = async (seed: number): Promise<string> => {
   make('daemonsets.apps', shop('DaemonSet', 'agent', {}));
   make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
   await clock.advance(20_000);
-  const web = (): readonly Stored[] => store.list('pods', 'shop').filter(({ metadata }) => metadata.labels?.['app'] === 'web');
+  const web = (): readonly Stored[] =>
+    store.list('pods', 'shop').filter(({ metadata }) => metadata.labels?.['app'] === 'web');
   assert.equal(web().filter(isReady).length, 12);
   let fewest = 12;
   const unsubscribe = store.subscribe(() => {
-    fewest = Math.min(fewest, web().filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined).length);
+    fewest = Math.min(
+      fewest,
+      web().filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined).length,
+    );
   }, 'pods');
   const before = store.get('nodes', '', 'n1');
   make('maintenances.drydock.dev', {
@@ -42,11 +46,14 @@ const play = async (seed: number): Promise<string> => {
   await clock.advance(5000);
   assert.equal(store.get('maintenances.drydock.dev', '', 'disk'), undefined);
   const after = store.get('nodes', '', 'n1');
-  assert.deepEqual([at(after, 'spec'), after?.metadata.labels], [at(before, 'spec'), before?.metadata.labels]);
+  assert.deepEqual(
+    [at(after, 'spec'), after?.metadata.labels],
+    [at(before, 'spec'), before?.metadata.labels],
+  );
   unsubscribe();
   await end();
   return tale.digest('hex');
-};
+}
 
 test('a maintenance runs its whole life: drained by the budget, held, released as it was', async () => {
   await play(1);

@@ -4,7 +4,10 @@ import { at, part, type Stored, seeded } from '@drydock/kube-sim';
 import { isReady } from '@drydock/kube-sim/controllers';
 import { budget, drill, shop } from '../testing/drill.ts';
 
-/** A long life in simulated time: many maintenances, several at once, while calls of the operator go wrong. */
+/**
+ * A long life in simulated time: many maintenances, several at once, while calls of the operator go
+ * wrong.
+ */
 
 const nodes = Array.from({ length: 24 }, (_, index) => `n${index + 1}`);
 const shops = [
@@ -16,9 +19,11 @@ const shops = [
 const atOnce = 4;
 const maintenances = 'maintenances.drydock.dev';
 
-const isUp = (pod: Stored): boolean => isReady(pod) && pod.metadata.deletionTimestamp === undefined;
+function isUp(pod: Stored): boolean {
+  return isReady(pod) && pod.metadata.deletionTimestamp === undefined;
+}
 
-const play = async (seed: number, count: number) => {
+async function play(seed: number, count: number) {
   const world = drill({ seed, nodes, faults: { refused: 0.02, lost: 0.02, unanswered: 0.02 } });
   const { clock, store, writes, make, end } = world;
   for (const { name, replicas, spec } of shops) {
@@ -29,7 +34,8 @@ const play = async (seed: number, count: number) => {
   make('poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 }));
   make('daemonsets.apps', shop('DaemonSet', 'agent', {}));
   await clock.advance(120_000);
-  const podsOf = (app: string): readonly Stored[] => store.list('pods', 'shop').filter(({ metadata }) => metadata.labels?.['app'] === app);
+  const podsOf = (app: string): readonly Stored[] =>
+    store.list('pods', 'shop').filter(({ metadata }) => metadata.labels?.['app'] === app);
   const fewest = new Map(shops.map(({ name, replicas }) => [name, replicas]));
   store.subscribe(({ object }) => {
     const app = object.metadata.labels?.['app'] ?? '';
@@ -48,7 +54,11 @@ const play = async (seed: number, count: number) => {
       else if (phase === undefined && store.get(maintenances, '', name) === undefined) {
         held.delete(name);
         over += 1;
-        assert.deepEqual(faceOf(store.get('nodes', '', name)), faces.get(name), `${name} is as it was`);
+        assert.deepEqual(
+          faceOf(store.get('nodes', '', name)),
+          faces.get(name),
+          `${name} is as it was`,
+        );
       }
       assert.ok(
         clock.now().epochMilliseconds < until,
@@ -65,15 +75,20 @@ const play = async (seed: number, count: number) => {
     await clock.advance(2000);
   }
   await end();
-  return { fewest, minutes: (clock.now().epochMilliseconds - Date.parse('2026-01-01T00:00:00Z')) / 60_000 };
-};
+  return {
+    fewest,
+    minutes: (clock.now().epochMilliseconds - Date.parse('2026-01-01T00:00:00Z')) / 60_000,
+  };
+}
 
 /** All of a node that a maintenance might touch. */
-const faceOf = (node: Stored | undefined): object => ({
-  spec: at(node, 'spec'),
-  labels: node?.metadata.labels,
-  annotations: node?.metadata.annotations,
-});
+function faceOf(node: Stored | undefined): object {
+  return {
+    spec: at(node, 'spec'),
+    labels: node?.metadata.labels,
+    annotations: node?.metadata.annotations,
+  };
+}
 
 test('hundreds of maintenances with calls that go wrong: each is drained and released, and no budget is ever exceeded', async () => {
   const { fewest } = await play(11, 200);

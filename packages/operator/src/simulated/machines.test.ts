@@ -7,7 +7,10 @@ import { type Flavour, machineDefinitions, machineGroups } from '@drydock/kube-s
 import { budget, shop } from '../testing/drill.ts';
 import { machineHarness } from '../testing/machine-harness.ts';
 
-/** Whole stories of machine maintenances on a simulated cloud, in simulated time: what is announced, what is done about it, what is left of it. */
+/**
+ * Whole stories of machine maintenances on a simulated cloud, in simulated time: what is announced,
+ * what is done about it, what is left of it.
+ */
 
 const flavours: readonly Flavour[] = ['openshift', 'capi'];
 const sources = 'machineeventsources.drydock.dev';
@@ -17,47 +20,63 @@ const days = 86_400;
 
 type Drill = Awaited<ReturnType<typeof machineHarness>>;
 
-const nameOf = ({ metadata }: Stored): string => metadata.name;
+function nameOf({ metadata }: Stored): string {
+  return metadata.name;
+}
 
-const answerWith = (
+function answerWith(
   drill: Drill,
-  responses: readonly { readonly kinds: readonly string[]; readonly strategy?: string; readonly approval?: string }[],
-) => {
+  responses: readonly {
+    readonly kinds: readonly string[];
+    readonly strategy?: string;
+    readonly approval?: string;
+  }[],
+) {
   const source = drill.store.get(sources, '', 'cloud');
   assert.ok(source);
   drill.writes.update(sources, {
     ...source,
-    spec: { aws: { intervalSeconds: 60 }, responses: responses.map(one => ({ ...one, kinds: [...one.kinds] })) },
+    spec: {
+      aws: { intervalSeconds: 60 },
+      responses: responses.map(one => ({ ...one, kinds: [...one.kinds] })),
+    },
   });
-};
+}
 
 /** A workload that notices when its nodes go. */
-const workload = async (drill: Drill): Promise<void> => {
+async function workload(drill: Drill): Promise<void> {
   drill.make('deployments.apps', shop('Deployment', 'web', { replicas: 6 }));
   drill.make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
   await drill.clock.advance(30_000);
-};
+}
 
-const webPods = (drill: Drill): readonly Stored[] =>
-  drill.store.list('pods', 'shop').filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+function webPods(drill: Drill): readonly Stored[] {
+  return drill.store
+    .list('pods', 'shop')
+    .filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+}
 
 /** Nodes that could take a pod: they are Ready and nobody holds them. */
-const usable = (drill: Drill): number =>
-  drill.machines().filter(machine => {
+function usable(drill: Drill): number {
+  return drill.machines().filter(machine => {
     const node = drill.store.get('nodes', '', text(machine, 'status', 'nodeRef', 'name'));
-    const isUp = objects(at(node, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
+    const isUp = objects(at(node, 'status', 'conditions')).some(
+      ({ type, status }) => type === 'Ready' && status === 'True',
+    );
     return isUp && at(node, 'spec', 'unschedulable') !== true;
   }).length;
+}
 
 /** Nothing of Drydock's is left on machines, sets and nodes. */
-const assertClean = (drill: Drill): void => {
+function assertClean(drill: Drill): void {
   for (const object of [...drill.machines(), drill.set()].filter(one => one !== undefined)) {
     assert.deepEqual(Object.keys(strings(object.metadata.annotations)), [], nameOf(object));
     assert.equal(at(object, 'spec', 'lifecycleHooks', 'preDrain') ?? undefined, undefined);
   }
-  for (const node of drill.store.list('nodes')) assert.notEqual(at(node, 'spec', 'unschedulable'), true, nameOf(node));
+  for (const node of drill.store.list('nodes'))
+    assert.notEqual(at(node, 'spec', 'unschedulable'), true, nameOf(node));
   assert.deepEqual(drill.store.list(maintenances).map(nameOf), []);
-};
+}
 
 for (const flavour of flavours) {
   describe(`on ${flavour}`, () => {
@@ -109,7 +128,10 @@ for (const flavour of flavours) {
       assert.equal(drill.phaseOf(nameOf(machine)), 'Drained');
       assert.equal(usable(drill), 2);
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
-      assert.match(text(drill.maintenanceOf(nameOf(machine)), 'status', 'message'), /the node is back, rebooted/);
+      assert.match(
+        text(drill.maintenanceOf(nameOf(machine)), 'status', 'message'),
+        /the node is back, rebooted/,
+      );
       assert.equal(drill.machines().length, 3);
       assert.ok(
         drill.machines().some(one => nameOf(one) === nameOf(machine)),
@@ -126,8 +148,14 @@ for (const flavour of flavours) {
       answerWith(drill, [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }]);
       const stop = drill.start();
       const machine = drill.machines()[0]!;
-      const event = drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
-      await drill.until('the surge', () => drill.phaseOf(nameOf(machine)) === 'Surging' && drill.machines().length === 4);
+      const event = drill.cloud.announce(drill.instanceOf(machine), {
+        kind: 'retirement',
+        inSeconds: 14 * days,
+      });
+      await drill.until(
+        'the surge',
+        () => drill.phaseOf(nameOf(machine)) === 'Surging' && drill.machines().length === 4,
+      );
       drill.cloud.cancel(event);
       if (flavour === 'capi') {
         await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Cancelled');
@@ -139,7 +167,8 @@ for (const flavour of flavours) {
         );
         assert.equal(at(drill.set(), 'spec', 'replicas'), 3);
       } else {
-        // OpenShift's way to another machine is the deletion of the old one, which cannot be taken back.
+        // OpenShift's way to another machine is the deletion of the old one, which cannot be taken
+        // back.
         await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
         assert.equal(drill.machines().length, 3);
       }
@@ -161,16 +190,25 @@ for (const flavour of flavours) {
         const machine = drill.machines()[0]!;
         drill.cloud.announce(drill.instanceOf(machine), { kind: 'stop', inSeconds: 600 });
         await drill.clock.advance(500_000);
-        assert.equal(drill.phaseOf(nameOf(machine)), approval === undefined ? 'Draining' : 'AwaitingApproval');
+        assert.equal(
+          drill.phaseOf(nameOf(machine)),
+          approval === undefined ? 'Draining' : 'AwaitingApproval',
+        );
         await drill.clock.advance(300_000);
         if (approval !== undefined) {
           assert.equal(drill.phaseOf(nameOf(machine)), 'AwaitingApproval', 'nobody calls it off');
           const object = drill.maintenanceOf(nameOf(machine))!;
           drill.writes.update(mm, { ...object, spec: { ...part(object, 'spec'), approved: true } });
         }
-        // Its pods are nobody's to end, and its machine API waits for them: whoever deletes them by force is not Drydock.
+        // Its pods are nobody's to end, and its machine API waits for them: whoever deletes them by
+        // force is not Drydock.
         await drill.until('its deletion', () =>
-          drill.machines().every(one => nameOf(one) !== nameOf(machine) || one.metadata.deletionTimestamp !== undefined),
+          drill
+            .machines()
+            .every(
+              one =>
+                nameOf(one) !== nameOf(machine) || one.metadata.deletionTimestamp !== undefined,
+            ),
         );
         await stop();
         drill.end();
@@ -185,14 +223,23 @@ for (const flavour of flavours) {
       const paused = (value: string | undefined): void => {
         const now = drill.machines().find(one => nameOf(one) === nameOf(machine))!;
         const { 'cluster.x-k8s.io/paused': _before, ...others } = strings(now.metadata.annotations);
-        const annotations = { ...others, ...(value !== undefined && { 'cluster.x-k8s.io/paused': value }) };
-        drill.writes.update(`machines.${machineGroups[flavour].group}`, { ...now, metadata: { ...now.metadata, annotations } });
+        const annotations = {
+          ...others,
+          ...(value !== undefined && { 'cluster.x-k8s.io/paused': value }),
+        };
+        drill.writes.update(`machines.${machineGroups[flavour].group}`, {
+          ...now,
+          metadata: { ...now.metadata, annotations },
+        });
       };
       paused('');
       drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
       await drill.clock.advance(600_000);
       assert.equal(drill.phaseOf(nameOf(machine)), 'Scheduled');
-      assert.equal(at(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor'), 'MachinePaused');
+      assert.equal(
+        at(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor'),
+        'MachinePaused',
+      );
       assert.equal(usable(drill), 3);
       paused(undefined);
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
@@ -211,7 +258,10 @@ for (const flavour of flavours) {
       assert.equal(drill.phaseOf(nameOf(machine)), 'AwaitingApproval');
       assert.equal(usable(drill), 3);
       const object = drill.maintenanceOf(nameOf(machine))!;
-      drill.writes.update(mm, { ...object, metadata: { ...object.metadata, annotations: { 'drydock.dev/approved': 'true' } } });
+      drill.writes.update(mm, {
+        ...object,
+        metadata: { ...object.metadata, annotations: { 'drydock.dev/approved': 'true' } },
+      });
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
       await stop();
       drill.end();
@@ -231,14 +281,19 @@ for (const flavour of flavours) {
         [two, 1],
         [three, 2],
       ] as const) {
-        drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: inDays * days });
+        drill.cloud.announce(drill.instanceOf(machine), {
+          kind: 'retirement',
+          inSeconds: inDays * days,
+        });
       }
       await drill.until(
         'all to be replaced',
         () => [one, two, three].every(machine => drill.phaseOf(nameOf(machine)) === 'Succeeded'),
         7200,
       );
-      const ends = [one, two, three].map(machine => text(drill.maintenanceOf(nameOf(machine)), 'status', 'completionTime'));
+      const ends = [one, two, three].map(machine =>
+        text(drill.maintenanceOf(nameOf(machine)), 'status', 'completionTime'),
+      );
       assert.ok(ends[1]! < ends[2]! && ends[2]! < ends[0]!, ends.join(' '));
       assert.ok(least >= 3, `${least} of 4 machines were usable`);
       assertClean(drill);
@@ -258,7 +313,10 @@ for (const flavour of flavours) {
       drill.cloud.announce(drill.instanceOf(machine), { kind: 'preemption', inSeconds: 120 });
       await drill.until('the drain', () => drill.store.list(maintenances).length === 1, 61);
       const grace = at(drill.store.list(maintenances)[0], 'spec', 'drain', 'maxGracePeriodSeconds');
-      assert.ok(typeof grace === 'number' && grace > 0 && grace <= 110, `${JSON.stringify(grace)} s`);
+      assert.ok(
+        typeof grace === 'number' && grace > 0 && grace <= 110,
+        `${JSON.stringify(grace)} s`,
+      );
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
       assert.equal(drill.machines().length, 3);
       assertClean(drill);
@@ -270,15 +328,21 @@ for (const flavour of flavours) {
 
 test('a Machine without providerID is told, and the rest goes on', async () => {
   const drill = await machineHarness({ flavour: 'capi', replicas: 3 });
-  for (const definition of machineDefinitions('openshift')) drill.make('customresourcedefinitions.apiextensions.k8s.io', definition);
-  drill.make('machines.machine.openshift.io', { metadata: { name: 'silent', namespace: 'machines' }, spec: {} });
+  for (const definition of machineDefinitions('openshift'))
+    drill.make('customresourcedefinitions.apiextensions.k8s.io', definition);
+  drill.make('machines.machine.openshift.io', {
+    metadata: { name: 'silent', namespace: 'machines' },
+    spec: {},
+  });
   const stop = drill.start();
   const machine = drill.machines()[0]!;
   drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
   await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
   const source = drill.store.get(sources, '', 'cloud');
   assert.deepEqual(at(source, 'status', 'withoutProviderID'), ['machines/silent']);
-  const known = objects(at(source, 'status', 'conditions')).find(({ type }) => type === 'MachinesKnown');
+  const known = objects(at(source, 'status', 'conditions')).find(
+    ({ type }) => type === 'MachinesKnown',
+  );
   assert.deepEqual(
     [known?.['status'], known?.['reason'], known?.['message']],
     ['False', 'NoProviderID', 'Machine machines/silent has no providerID'],
@@ -300,7 +364,9 @@ test('what the API server refuses is told where people look, and tried again', a
   const machine = drill.machines()[0]!;
   drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
   const message = (): string => text(drill.maintenanceOf(nameOf(machine)), 'status', 'message');
-  await drill.until('the refusal', () => /refused so far: the quorum forbids it \(HTTP 403\)/.test(message()));
+  await drill.until('the refusal', () =>
+    /refused so far: the quorum forbids it \(HTTP 403\)/.test(message()),
+  );
   refuses = false;
   await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
   assert.doesNotMatch(message(), /refused/);
@@ -313,7 +379,10 @@ for (const atEnd of ['Pause', 'GiveBack'] as const) {
     const drill = await machineHarness({ flavour: 'capi', replicas: 3 });
     await workload(drill);
     const blocked = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
-    drill.writes.update('poddisruptionbudgets.policy', { ...blocked, spec: { ...part(blocked, 'spec'), maxUnavailable: 0 } });
+    drill.writes.update('poddisruptionbudgets.policy', {
+      ...blocked,
+      spec: { ...part(blocked, 'spec'), maxUnavailable: 0 },
+    });
     const at0 = drill.clock.now().epochMilliseconds;
     const moment = (seconds: number): string => new Date(at0 + seconds * 1000).toISOString();
     drill.make('maintenancewindows.drydock.dev', {
@@ -328,13 +397,18 @@ for (const atEnd of ['Pause', 'GiveBack'] as const) {
       },
     });
     const stop = drill.start();
-    const machine = drill.machines().find(({ metadata }) => webPods(drill).some(pod => text(pod, 'spec', 'nodeName') === metadata.name))!;
+    const machine = drill
+      .machines()
+      .find(({ metadata }) =>
+        webPods(drill).some(pod => text(pod, 'spec', 'nodeName') === metadata.name),
+      )!;
     drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
     await drill.until('the drain', () => drill.phaseOf(nameOf(machine)) === 'Draining', 300);
     await drill.until(
       'the end of the window',
       () =>
-        text(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor') === (atEnd === 'Pause' ? 'WindowClosed' : 'MaintenanceWindow'),
+        text(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor') ===
+        (atEnd === 'Pause' ? 'WindowClosed' : 'MaintenanceWindow'),
       900,
     );
     await drill.clock.advance(60_000);
@@ -342,7 +416,10 @@ for (const atEnd of ['Pause', 'GiveBack'] as const) {
     const [child] = drill.store.list(maintenances);
     assert.equal(text(child, 'spec', 'stage'), atEnd === 'Pause' ? 'Cordon' : '');
     const relaxed = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
-    drill.writes.update('poddisruptionbudgets.policy', { ...relaxed, spec: { ...part(relaxed, 'spec'), maxUnavailable: 1 } });
+    drill.writes.update('poddisruptionbudgets.policy', {
+      ...relaxed,
+      spec: { ...part(relaxed, 'spec'), maxUnavailable: 1 },
+    });
     await drill.clock.advance(600_000);
     assert.equal(
       drill.machines().some(one => nameOf(one) === nameOf(machine)),
@@ -364,7 +441,8 @@ describe('ReplaceWithSurge, with the operator killed at every call', () => {
     const between = (api: Api): Api => ({
       call: async (call, signal) => {
         if (dead) throw new Error('the process is dead');
-        if (call.method === 'GET' || /\/(events|evict)/.test(call.path)) return api.call(call, signal);
+        if (call.method === 'GET' || /\/(events|evict)/.test(call.path))
+          return api.call(call, signal);
         calls += 1;
         const isLast = calls === killAt;
         if (isLast && effect === 'lost') {
@@ -408,7 +486,10 @@ describe('ReplaceWithSurge, with the operator killed at every call', () => {
     await drill.clock.advance(120_000);
     assert.equal(drill.machines().length, 3, `call ${killAt}, ${effect}`);
     assert.equal(at(drill.set(), 'spec', 'replicas'), 3);
-    assert.ok(!drill.machines().some(one => nameOf(one) === nameOf(machine)), 'the marked machine is the one that went');
+    assert.ok(
+      !drill.machines().some(one => nameOf(one) === nameOf(machine)),
+      'the marked machine is the one that went',
+    );
     assert.equal(least, 3, `call ${killAt}, ${effect}: never a machine too few`);
     assert.ok(most <= 4, `call ${killAt}, ${effect}: ${most} machines`);
     assertClean(drill);

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { at, text } from '@drydock/kube-sim';
 import { machineHarness } from '../testing/machine-harness.ts';
 
-/** What a tenant of one namespace gets, who may write MachineMaintenances there and nowhere else. */
+/**
+ * What a tenant of one namespace gets, who may write MachineMaintenances there and nowhere else.
+ */
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 
@@ -15,7 +17,8 @@ test('a MachineMaintenance of another namespace is told so, and nothing else is 
   const written: string[] = [];
   const stop = drill.start({
     call: async (call, signal) => {
-      if (call.method !== 'GET' && !call.path.includes('machineeventsources')) written.push(`${call.method} ${call.path}`);
+      if (call.method !== 'GET' && !call.path.includes('machineeventsources'))
+        written.push(`${call.method} ${call.path}`);
       return drill.ports.call(call, signal);
     },
   });
@@ -37,7 +40,10 @@ test('a MachineMaintenance of another namespace is told so, and nothing else is 
     told(),
     /^Not worked on: such objects count in namespace drydock-system only\. Create it there, or open this namespace with --machine/,
   );
-  assert.equal(text(drill.store.get(mm, 'shop', 'mine'), 'status', 'waitingFor'), 'ForeignNamespace');
+  assert.equal(
+    text(drill.store.get(mm, 'shop', 'mine'), 'status', 'waitingFor'),
+    'ForeignNamespace',
+  );
   assert.equal(at(drill.store.get(mm, 'shop', 'mine'), 'metadata', 'finalizers'), undefined);
   assert.deepEqual(written, [
     'PATCH /apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/shop/machinemaintenances/mine/status',

@@ -8,19 +8,47 @@ import { parse } from 'yaml';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import { noMeter } from '../ports.ts';
 
-const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
-const crd = parse(readFileSync(new URL('../../../../deploy/crds/maintenances.drydock.dev.yaml', import.meta.url), 'utf8')) as JsonObject;
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: '',
+  lastHeartbeatTime: null,
+  lastTransitionTime: null,
+};
+const crd = parse(
+  readFileSync(
+    new URL('../../../../deploy/crds/maintenances.drydock.dev.yaml', import.meta.url),
+    'utf8',
+  ),
+) as JsonObject;
 
-type DrillOptions = { readonly seed: number; readonly nodes: readonly string[]; readonly faults?: Faults };
+type DrillOptions = {
+  readonly seed: number;
+  readonly nodes: readonly string[];
+  readonly faults?: Faults;
+};
 
-const node = (name: string): JsonObject => ({
-  metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-  status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
-});
+function node(name: string): JsonObject {
+  return {
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+    status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
+  };
+}
 
-/** The operator itself on an embedded cluster that lives, in simulated time: what takes minutes is over in a moment, and always the same. */
-export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered: 0 } }: DrillOptions) => {
-  const { cluster, clock, store, writes, make, runtime } = bench({ pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } }, seed);
+/**
+ * The operator itself on an embedded cluster that lives, in simulated time: what takes minutes is
+ * over in a moment, and always the same.
+ */
+export function drill({
+  seed,
+  nodes,
+  faults = { refused: 0, lost: 0, unanswered: 0 },
+}: DrillOptions) {
+  const { cluster, clock, store, writes, make, runtime } = bench(
+    { pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } },
+    seed,
+  );
   make('customresourcedefinitions.apiextensions.k8s.io', crd);
   make('namespaces', { metadata: { name: 'medik8s-leases' } });
   for (const name of nodes) make('nodes', node(name));
@@ -46,21 +74,28 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
     runtime.stop();
   };
   return { clock, store, writes, make, end };
-};
+}
 
 /** A workload in the namespace `shop`. */
-export const shop = (kind: string, name: string, spec: JsonObject): JsonObject => ({
-  kind,
-  metadata: { name, namespace: 'shop' },
-  spec: {
-    selector: { matchLabels: { app: name } },
-    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] } },
-    ...spec,
-  },
-});
+export function shop(kind: string, name: string, spec: JsonObject): JsonObject {
+  return {
+    kind,
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] },
+      },
+      ...spec,
+    },
+  };
+}
 
 /** A budget over the pods of the workload of its name. */
-export const budget = (name: string, spec: JsonObject): JsonObject => ({
-  metadata: { name, namespace: 'shop' },
-  spec: { ...spec, selector: { matchLabels: { app: name } } },
-});
+export function budget(name: string, spec: JsonObject): JsonObject {
+  return {
+    metadata: { name, namespace: 'shop' },
+    spec: { ...spec, selector: { matchLabels: { app: name } } },
+  };
+}

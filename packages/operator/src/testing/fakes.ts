@@ -5,15 +5,27 @@ import type { Meter } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
 
-export const response = (status: number, body: unknown = {}, headers: ApiResponse['headers'] = {}): ApiResponse => ({
-  status,
-  headers,
-  body,
-});
+export function response(
+  status: number,
+  body: unknown = {},
+  headers: ApiResponse['headers'] = {},
+): ApiResponse {
+  return {
+    status,
+    headers,
+    body,
+  };
+}
 
 /** A Status as the API server answers with it. */
-export const failure = (status: number, message: string, cause?: string): ApiResponse =>
-  response(status, { kind: 'Status', code: status, message, ...(cause && { details: { causes: [{ reason: cause, message }] } }) });
+export function failure(status: number, message: string, cause?: string): ApiResponse {
+  return response(status, {
+    kind: 'Status',
+    code: status,
+    message,
+    ...(cause && { details: { causes: [{ reason: cause, message }] } }),
+  });
+}
 
 /** An API that answers as it is told, and remembers every call. */
 export class ScriptedApi implements Api {
@@ -44,7 +56,9 @@ export class SlowApi implements Api {
   }[] = [];
 
   call(call: ApiCall): Promise<ApiResponse> {
-    return new Promise((resolve, reject) => this.waiting.push({ call, response: resolve, fail: reject }));
+    return new Promise((resolve, reject) =>
+      this.waiting.push({ call, response: resolve, fail: reject }),
+    );
   }
 
   /** The call that has waited longest. */
@@ -97,7 +111,11 @@ export class FakeMeter implements Meter {
 }
 
 export class FakeLog implements Log {
-  readonly lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] = [];
+  readonly lines: {
+    readonly level: string;
+    readonly message: string;
+    readonly fields: LogFields;
+  }[] = [];
 
   debug = this.#at('debug');
   info = this.#at('info');
@@ -114,6 +132,6 @@ export class FakeLog implements Log {
 }
 
 /** Lets everything run that waits for nothing but its turn. */
-export const settle = async (): Promise<void> => {
+export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise(resolve => setImmediate(resolve));
-};
+}

@@ -35,9 +35,13 @@ const shared = '';
 const atOnce = 8;
 
 /** Reports whether the write removes or records something: it never waits behind a creation. */
-export const takesAway = ({ method, cache: store }: Write): boolean => method !== 'POST' || store === 'planRecords';
+export function takesAway({ method, cache: store }: Write): boolean {
+  return method !== 'POST' || store === 'planRecords';
+}
 
-const rank = (writes: readonly Write[]): number => (writes.every(takesAway) ? 0 : 1);
+function rank(writes: readonly Write[]): number {
+  return writes.every(takesAway) ? 0 : 1;
+}
 
 /** Callbacks around the writes about each thing. */
 export type WriteTurn = {
@@ -70,7 +74,9 @@ export class DecisionWriter {
    */
   async settled(key: string): Promise<boolean> {
     const { uncertainWrites } = this.#options;
-    const settled = await Promise.all([everything, key].map(about => uncertainWrites.settle(about)));
+    const settled = await Promise.all(
+      [everything, key].map(about => uncertainWrites.settle(about)),
+    );
     if (!settled.includes(false)) return true;
     this.#again(key, shared);
     return false;
@@ -102,7 +108,12 @@ export class DecisionWriter {
   }
 
   /** Sends the other writes. */
-  async writeOwn(key: string, nodeName: string, writes: readonly Write[], turn: WriteTurn = always): Promise<void> {
+  async writeOwn(
+    key: string,
+    nodeName: string,
+    writes: readonly Write[],
+    turn: WriteTurn = always,
+  ): Promise<void> {
     const chains = Map.groupBy(
       writes.filter(({ of }) => of !== undefined),
       ({ of = shared }) => of,
@@ -124,10 +135,17 @@ export class DecisionWriter {
    * Adds to the message what the API server has refused, for example because the quorum of the
    * control plane forbids it, so that users see it.
    */
-  withTrouble<T extends { readonly message: string; readonly warning?: true }>(key: string, decision: T): T {
+  withTrouble<T extends { readonly message: string; readonly warning?: true }>(
+    key: string,
+    decision: T,
+  ): T {
     const troubles = [...new Set(this.refusals(key).values())];
     if (troubles.length === 0 || decision.message === '') return decision;
-    return { ...decision, warning: true, message: `${decision.message}; refused so far: ${joinLimited(troubles, maxTroubles)}` };
+    return {
+      ...decision,
+      warning: true,
+      message: `${decision.message}; refused so far: ${joinLimited(troubles, maxTroubles)}`,
+    };
   }
 
   /** Returns the last refusals of the API server, by what they are about. */
@@ -141,11 +159,18 @@ export class DecisionWriter {
     this.#troubles.delete(key);
   }
 
-  async #chain(key: string, of: string, nodeName: string, writes: readonly Write[]): Promise<boolean> {
+  async #chain(
+    key: string,
+    of: string,
+    nodeName: string,
+    writes: readonly Write[],
+  ): Promise<boolean> {
     for (const write of writes) {
       const answered = await this.#options.writer.write(write, nodeName);
       if (answered.result === 'stored') continue;
-      const isUncertain = answered.result === 'conflict' || (answered.result === 'refused' && answered.outcomeUnknown);
+      const isUncertain =
+        answered.result === 'conflict' ||
+        (answered.result === 'refused' && answered.outcomeUnknown);
       if (isUncertain) this.#options.uncertainWrites.add(of === shared ? everything : key, write);
       this.#failed(key, of, answered);
       return false;
@@ -162,8 +187,13 @@ export class DecisionWriter {
       for (const of of map?.keys() ?? []) if (of !== shared && !chains.has(of)) map?.delete(of);
   }
 
-  #failed(key: string, of: string, answered: Exclude<WriteOutcome, { readonly result: 'stored' }>): void {
-    if ('message' in answered) this.#troubles.set(key, new Map([...this.refusals(key), [of, answered.message]]));
+  #failed(
+    key: string,
+    of: string,
+    answered: Exclude<WriteOutcome, { readonly result: 'stored' }>,
+  ): void {
+    if ('message' in answered)
+      this.#troubles.set(key, new Map([...this.refusals(key), [of, answered.message]]));
     this.#again(key, of, 'until' in answered ? answered.until : undefined);
   }
 

@@ -5,10 +5,23 @@ import type { ApiResponse } from '@drydock/kube-client';
 import { silentLog } from '@drydock/utils';
 import { UnconfirmedWrites } from './unconfirmed-writes.ts';
 
-const patch: Write = { description: 'release the node', method: 'PATCH', path: '/api/v1/nodes/n1', body: {}, cache: 'nodes', events: [] };
-const lease: Write = { ...patch, method: 'POST', path: '/apis/x/leases', body: { metadata: { name: 'node-n1' } }, cache: 'leases' };
+const patch: Write = {
+  description: 'release the node',
+  method: 'PATCH',
+  path: '/api/v1/nodes/n1',
+  body: {},
+  cache: 'nodes',
+  events: [],
+};
+const lease: Write = {
+  ...patch,
+  method: 'POST',
+  path: '/apis/x/leases',
+  body: { metadata: { name: 'node-n1' } },
+  cache: 'leases',
+};
 
-const bench = (response: (path: string) => ApiResponse | Error) => {
+function bench(response: (path: string) => ApiResponse | Error) {
   const asked: string[] = [];
   const learned: (readonly [path: string, body: unknown])[] = [];
   const api = {
@@ -29,10 +42,14 @@ const bench = (response: (path: string) => ApiResponse | Error) => {
     asked,
     learned,
   };
-};
+}
 
 test('what a lost answer was about is read again, once, and taken in', async () => {
-  const { uncertainWrites, asked, learned } = bench(() => ({ status: 200, headers: {}, body: 'as it is' }));
+  const { uncertainWrites, asked, learned } = bench(() => ({
+    status: 200,
+    headers: {},
+    body: 'as it is',
+  }));
   uncertainWrites.add('n1', patch);
   uncertainWrites.add('n1', lease);
   assert.equal(await uncertainWrites.settle('n1'), true);
@@ -53,9 +70,14 @@ test('of a condition of the node the node itself is read: its status may be writ
 
 test('as long as it cannot be read nothing is settled, and another node is not concerned', async () => {
   let works = false;
-  const { uncertainWrites, asked } = bench(() => (works ? { status: 200, headers: {}, body: {} } : new Error('no answer')));
+  const { uncertainWrites, asked } = bench(() =>
+    works ? { status: 200, headers: {}, body: {} } : new Error('no answer'),
+  );
   uncertainWrites.add('n1', patch);
-  assert.deepEqual([await uncertainWrites.settle('n1'), await uncertainWrites.settle('n2')], [false, true]);
+  assert.deepEqual(
+    [await uncertainWrites.settle('n1'), await uncertainWrites.settle('n2')],
+    [false, true],
+  );
   works = true;
   assert.deepEqual([await uncertainWrites.settle('n1'), asked.length], [true, 2]);
 });

@@ -9,11 +9,11 @@ import { type CacheUpdater, objectPath } from './cache-updater.ts';
  * Returns the path of the object that a write changes or creates: no role allows reading a
  * subresource.
  */
-const pathOf = ({ method, path, body }: Write): string => {
+function pathOf({ method, path, body }: Write): string {
   const { metadata } = body;
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
   return method === 'POST' ? `${path}/${encodeURIComponent(name)}` : objectPath(path);
-};
+}
 
 type Options = {
   readonly api: Api;
@@ -39,7 +39,8 @@ export class UnconfirmedWrites {
   }
 
   add(about: string, write: Write): void {
-    if (this.#options.stores.includes(write.cache)) this.#writes.set(about, [...(this.#writes.get(about) ?? []), write]);
+    if (this.#options.stores.includes(write.cache))
+      this.#writes.set(about, [...(this.#writes.get(about) ?? []), write]);
   }
 
   /**
@@ -66,7 +67,8 @@ export class UnconfirmedWrites {
     if (status === 200) cacheUpdater.observe({ ...write, method: 'PATCH' }, body);
     // The watch delivers the removal of a node; a lease may have come and gone before the watch
     // came to that version.
-    else if (status === 404 && write.cache === 'leases') cacheUpdater.observe({ ...write, path: pathOf(write) }, undefined);
+    else if (status === 404 && write.cache === 'leases')
+      cacheUpdater.observe({ ...write, path: pathOf(write) }, undefined);
     if (status === 200 || status === 404) return true;
     log.warn('failed to read a write back; retrying', { about, path: write.path, status });
     return false;

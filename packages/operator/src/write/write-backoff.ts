@@ -14,10 +14,10 @@ type Refused = { readonly times: number; readonly until: Temporal.Instant };
  * Returns the key of a write. A creation has the name in its body: its path is that of the
  * collection.
  */
-const keyOf = ({ method, path, body }: Write): string => {
+function keyOf({ method, path, body }: Write): string {
   const { metadata } = body;
   return `${method} ${path} ${method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''}`;
-};
+}
 
 /**
  * A backoff for refused writes: they are not retried before their pause is over, regardless of
@@ -33,9 +33,16 @@ export class WriteBackoff {
   }
 
   /** Records a refusal. Returns when the write may be retried. */
-  add(write: Write, now: Temporal.Instant, pace: keyof typeof maxLength = 'patient'): Temporal.Instant {
+  add(
+    write: Write,
+    now: Temporal.Instant,
+    pace: keyof typeof maxLength = 'patient',
+  ): Temporal.Instant {
     const times = (this.#refused.get(keyOf(write))?.times ?? 0) + 1;
-    const until = secondsAfter(now, Math.min(first * 2 ** Math.min(times - 1, 20), maxLength[pace]));
+    const until = secondsAfter(
+      now,
+      Math.min(first * 2 ** Math.min(times - 1, 20), maxLength[pace]),
+    );
     this.#refused.set(keyOf(write), { times, until });
     return until;
   }

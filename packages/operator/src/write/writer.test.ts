@@ -8,13 +8,20 @@ import { readNode } from '@drydock/core/node';
 import type { ApiCall, ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { ClusterCache } from '../cache/cluster-cache.ts';
-import { FakeLog, FakeMeter, FakeRecorder, failure, response, ScriptedApi } from '../testing/fakes.ts';
+import {
+  FakeLog,
+  FakeMeter,
+  FakeRecorder,
+  failure,
+  response,
+  ScriptedApi,
+} from '../testing/fakes.ts';
 import { type CacheUpdater, cacheUpdaterOf } from './cache-updater.ts';
 import { Writer } from './writer.ts';
 
 const adapter = maintenance('leases');
 
-const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = response(200)) => {
+function bench(reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = response(200)) {
   const api = new ScriptedApi(call => {
     if (reply instanceof Error) throw reply;
     return typeof reply === 'function' ? reply(call) : reply;
@@ -42,7 +49,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     fence: { mayAct: () => leader.yes },
   });
   return { api, clock, recorder, meter, log, cache, writer, leader };
-};
+}
 
 const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
 const nodeWrite: Write = {
@@ -54,14 +61,18 @@ const nodeWrite: Write = {
   cache: 'nodes',
   events: [{ type: 'Normal', reason: 'Said', message: '', component: 'drydock', about }],
 };
-const rawNode = (version: number): object => ({
-  metadata: { name: 'n1', uid: 'u', resourceVersion: String(version) },
-  spec: { unschedulable: true },
-});
-const rawLease = (version: number): object => ({
-  metadata: { namespace: 'leases', name: 'node-n1', uid: 'l', resourceVersion: String(version) },
-  spec: { holderIdentity: 'us' },
-});
+function rawNode(version: number): object {
+  return {
+    metadata: { name: 'n1', uid: 'u', resourceVersion: String(version) },
+    spec: { unschedulable: true },
+  };
+}
+function rawLease(version: number): object {
+  return {
+    metadata: { namespace: 'leases', name: 'node-n1', uid: 'l', resourceVersion: String(version) },
+    spec: { holderIdentity: 'us' },
+  };
+}
 const leaseDelete: Write = {
   description: 'release the node lease',
   method: 'DELETE',
@@ -75,9 +86,15 @@ test('what was stored is seen in the world at once, logged, counted and announce
   const { api, writer, cache, recorder, meter, log } = bench(response(200, rawNode(8)));
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
   assert.equal(cache.nodes.get('n1')?.resourceVersion, '8');
-  assert.deepEqual([recorder.reasons, meter.writes, log.of('info')], [['Said'], ['nodes stored'], ['hold the node']]);
+  assert.deepEqual(
+    [recorder.reasons, meter.writes, log.of('info')],
+    [['Said'], ['nodes stored'], ['hold the node']],
+  );
   const [call] = api.calls;
-  assert.deepEqual([call?.priority, call?.contentType, call?.body], ['vital', 'application/merge-patch+json', nodeWrite.body]);
+  assert.deepEqual(
+    [call?.priority, call?.contentType, call?.body],
+    ['vital', 'application/merge-patch+json', nodeWrite.body],
+  );
 });
 
 test('strategic patches are sent as such, everything else as plain JSON', async () => {
@@ -100,11 +117,26 @@ test('an answer that the watch has overtaken does not turn the world back', asyn
 
 test('an object of a served kind is read in its own dialect', async () => {
   const raw = {
-    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z', finalizers: [adapter.finalizer] },
+    metadata: {
+      name: 'disk',
+      uid: 'm',
+      resourceVersion: '5',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      finalizers: [adapter.finalizer],
+    },
     spec: { nodeName: 'n1' },
   };
   const { writer, cache } = bench(response(200, raw));
-  await writer.write({ ...nodeWrite, cache: 'requests', adapter: adapter.name, path: `${adapter.path}/disk`, events: [] }, 'n1');
+  await writer.write(
+    {
+      ...nodeWrite,
+      cache: 'requests',
+      adapter: adapter.name,
+      path: `${adapter.path}/disk`,
+      events: [],
+    },
+    'n1',
+  );
   assert.deepEqual(
     cache.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
     [['disk', [adapter.finalizer]]],
@@ -143,11 +175,25 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
 });
 
 test('a Maintenance that loses its last finalizer is forgotten: the watch may never tell of it', async () => {
-  const metadata = { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const metadata = {
+    name: 'disk',
+    uid: 'm',
+    resourceVersion: '5',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
   const going = { ...metadata, deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const spec = { nodeName: 'n1' };
-  const { writer, cache } = bench(({ method }) => response(200, { metadata: method === 'POST' ? metadata : going, spec }));
-  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
+  const { writer, cache } = bench(({ method }) =>
+    response(200, { metadata: method === 'POST' ? metadata : going, spec }),
+  );
+  const make: Write = {
+    ...nodeWrite,
+    method: 'POST',
+    cache: 'requests',
+    adapter: adapter.name,
+    path: adapter.path,
+    events: [],
+  };
   await writer.write(make, 'n1');
   assert.equal(cache.requests.in('n1').length, 1);
   await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk` }, 'n1');
@@ -156,15 +202,37 @@ test('a Maintenance that loses its last finalizer is forgotten: the watch may ne
 
 test('a Maintenance that is gone when it is written or deleted is forgotten: the watch may never tell of it', async () => {
   const raw = {
-    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },
+    metadata: {
+      name: 'disk',
+      uid: 'm',
+      resourceVersion: '5',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
     spec: { nodeName: 'n1' },
   };
-  const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
-  const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiResponse): Promise<readonly unknown[]> => {
+  const missed = response(404, {
+    reason: 'NotFound',
+    details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' },
+  });
+  const make: Write = {
+    ...nodeWrite,
+    method: 'POST',
+    cache: 'requests',
+    adapter: adapter.name,
+    path: adapter.path,
+    events: [],
+  };
+  const after = async (
+    method: 'DELETE' | 'PATCH',
+    path: string,
+    said: ApiResponse,
+  ): Promise<readonly unknown[]> => {
     const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, raw) : said));
     await writer.write(make, 'n1');
-    const { result } = await writer.write({ ...make, method, path: `${adapter.path}/${path}` }, 'n1');
+    const { result } = await writer.write(
+      { ...make, method, path: `${adapter.path}/${path}` },
+      'n1',
+    );
     return [result, cache.requests.in('n1').length];
   };
   assert.deepEqual(await after('DELETE', 'disk', missed), ['stored', 0]);
@@ -172,32 +240,63 @@ test('a Maintenance that is gone when it is written or deleted is forgotten: the
   assert.deepEqual(await after('PATCH', 'disk/status', missed), ['conflict', 0]);
   // The kind is not served at the moment: nothing is said of the object.
   for (const method of ['DELETE', 'PATCH'] as const)
-    assert.deepEqual(await after(method, 'disk', response(404, '404 page not found')), ['conflict', 1]);
+    assert.deepEqual(await after(method, 'disk', response(404, '404 page not found')), [
+      'conflict',
+      1,
+    ]);
 });
 
 test('what a slow answer says of a Maintenance does not touch its successor of the same name', async () => {
   const metadata = { name: 'disk', creationTimestamp: '2026-01-01T00:00:00Z' };
   const spec = { nodeName: 'n1' };
-  const going = { ...metadata, uid: 'first', resourceVersion: '6', deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
-  const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', cache: 'requests', adapter: adapter.name, path: adapter.path, events: [] };
+  const going = {
+    ...metadata,
+    uid: 'first',
+    resourceVersion: '6',
+    deletionTimestamp: '2026-01-01T00:01:00Z',
+    finalizers: [],
+  };
+  const missed = response(404, {
+    reason: 'NotFound',
+    details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' },
+  });
+  const make: Write = {
+    ...nodeWrite,
+    method: 'POST',
+    cache: 'requests',
+    adapter: adapter.name,
+    path: adapter.path,
+    events: [],
+  };
   const after = async (write: Partial<Write>, said: ApiResponse): Promise<readonly string[]> => {
     const successor = { metadata: { ...metadata, uid: 'second', resourceVersion: '8' }, spec };
-    const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, successor) : said));
+    const { writer, cache } = bench(call =>
+      call.method === 'POST' ? response(201, successor) : said,
+    );
     await writer.write(make, 'n1');
     await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk`, ...write }, 'n1');
     return cache.requests.in('n1').map(({ uid }) => uid);
   };
   const late = { body: { metadata: { resourceVersion: '5' } } };
-  assert.deepEqual(await after(late, response(200, { metadata: going, spec })), ['second'], 'its last finalizer has gone');
+  assert.deepEqual(
+    await after(late, response(200, { metadata: going, spec })),
+    ['second'],
+    'its last finalizer has gone',
+  );
   assert.deepEqual(
     await after(late, response(200, { metadata: { ...going, finalizers: ['other'] }, spec })),
     ['second'],
     'it was still there',
   );
   assert.deepEqual(await after(late, missed), ['second']);
-  assert.deepEqual(await after({ method: 'DELETE', body: { preconditions: { uid: 'first' } } }, missed), ['second']);
-  assert.deepEqual(await after({ method: 'DELETE', body: { preconditions: { uid: 'second' } } }, missed), []);
+  assert.deepEqual(
+    await after({ method: 'DELETE', body: { preconditions: { uid: 'first' } } }, missed),
+    ['second'],
+  );
+  assert.deepEqual(
+    await after({ method: 'DELETE', body: { preconditions: { uid: 'second' } } }, missed),
+    [],
+  );
   assert.deepEqual(await after({ body: { metadata: { resourceVersion: '8' } } }, missed), []);
 });
 
@@ -208,25 +307,46 @@ test('a lost race is a conflict, and nothing is announced', async () => {
 });
 
 test('a patch of something that is gone is a conflict: the watch will tell', async () => {
-  assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), { result: 'conflict' });
+  assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), {
+    result: 'conflict',
+  });
 });
 
 test('a lease that is gone when it is written is forgotten: the watch may never tell of it', async () => {
-  const { writer, cache } = bench(({ method }) => (method === 'PATCH' ? failure(404, 'not found') : response(201, rawLease(3))));
-  await writer.write({ ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' }, 'n1');
+  const { writer, cache } = bench(({ method }) =>
+    method === 'PATCH' ? failure(404, 'not found') : response(201, rawLease(3)),
+  );
+  await writer.write(
+    {
+      ...leaseDelete,
+      method: 'POST',
+      path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases',
+    },
+    'n1',
+  );
   assert.equal(cache.leases.size, 1);
-  assert.deepEqual(await writer.write({ ...leaseDelete, method: 'PATCH', style: 'merge' }, 'n1'), { result: 'conflict' });
+  assert.deepEqual(await writer.write({ ...leaseDelete, method: 'PATCH', style: 'merge' }, 'n1'), {
+    result: 'conflict',
+  });
   assert.equal(cache.leases.size, 0);
 });
 
-const leaseCreate: Write = { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' };
+const leaseCreate: Write = {
+  ...leaseDelete,
+  method: 'POST',
+  path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases',
+};
 
 test('a lease that finds no namespace gets one, and is tried again', async () => {
   const { writer, api } = bench(({ path }) =>
     path === '/api/v1/namespaces' ? response(201) : failure(404, 'namespaces "leases" not found'),
   );
   assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'conflict' });
-  assert.deepEqual(api.calls.at(-1)?.body, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'leases' } });
+  assert.deepEqual(api.calls.at(-1)?.body, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'leases' },
+  });
 });
 
 test('a lease that others take away again and again is made ever more slowly; one that was released is made at once', async () => {
@@ -234,7 +354,8 @@ test('a lease that others take away again and again is made ever more slowly; on
   const create: Write = { ...leaseCreate, body: { metadata: { name: 'node-n1' } } };
   const other: Write = { ...leaseCreate, body: { metadata: { name: 'node-n2' } } };
   const results: string[] = [];
-  const make = async (write: Write): Promise<void> => void results.push((await writer.write(write, 'n1')).result);
+  const make = async (write: Write): Promise<void> =>
+    void results.push((await writer.write(write, 'n1')).result);
   await make(create);
   await make(create);
   await make(other);
@@ -250,7 +371,9 @@ test('a lease that others take away again and again is made ever more slowly; on
 });
 
 test('a namespace that may not be made is a refusal, with the reason', async () => {
-  const { writer } = bench(({ path }) => (path === '/api/v1/namespaces' ? failure(403, 'you may not') : failure(404, 'not found')));
+  const { writer } = bench(({ path }) =>
+    path === '/api/v1/namespaces' ? failure(403, 'you may not') : failure(404, 'not found'),
+  );
   const written = await writer.write(leaseCreate, 'n1');
   assert.equal(written.result === 'refused' && written.message, 'you may not (HTTP 403)');
 });
@@ -279,9 +402,15 @@ test('a refusal carries what the server said, bounded, and its status', async ()
     const written = await bench(reply).writer.write(nodeWrite, 'n1');
     return written.result === 'refused' ? written.message : written.result;
   };
-  assert.equal(await refusal(failure(403, 'nodes "n1" is forbidden')), 'nodes "n1" is forbidden (HTTP 403)');
+  assert.equal(
+    await refusal(failure(403, 'nodes "n1" is forbidden')),
+    'nodes "n1" is forbidden (HTTP 403)',
+  );
   assert.equal(await refusal(response(502, 'bad gateway')), 'bad gateway (HTTP 502)');
-  assert.equal(await refusal(response(500, undefined)), 'the API server responded with 500 (HTTP 500)');
+  assert.equal(
+    await refusal(response(500, undefined)),
+    'the API server responded with 500 (HTTP 500)',
+  );
   assert.equal(await refusal(failure(422, 'x'.repeat(9000))), `${'x'.repeat(500)} (HTTP 422)`);
   assert.equal(await refusal(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
 });
@@ -290,7 +419,11 @@ test('a refusal is warned of with node and path', async () => {
   const { writer, log, meter } = bench(failure(403, 'no'));
   await writer.write(nodeWrite, 'n1');
   assert.deepEqual(log.of('warn'), ['failed to hold the node; retrying']);
-  assert.deepEqual(log.lines[0]?.fields, { node: 'n1', path: '/api/v1/nodes/n1', error: 'no (HTTP 403)' });
+  assert.deepEqual(log.lines[0]?.fields, {
+    node: 'n1',
+    path: '/api/v1/nodes/n1',
+    error: 'no (HTTP 403)',
+  });
   assert.deepEqual(meter.writes, ['nodes refused']);
 });
 
@@ -298,7 +431,10 @@ test('with the fence closed nothing is sent', async () => {
   const { api, writer, leader } = bench();
   leader.yes = false;
   const written = await writer.write(nodeWrite, 'n1');
-  assert.equal(written.result === 'refused' && written.message, 'this process is not the leader any more');
+  assert.equal(
+    written.result === 'refused' && written.message,
+    'this process is not the leader any more',
+  );
   assert.deepEqual(api.calls, []);
 });
 
@@ -318,11 +454,19 @@ test('whether a write may have been made is known of those that the server did n
     return written.result === 'refused' ? written.outcomeUnknown === true : written.result;
   };
   assert.deepEqual(
-    [await outcomeUnknown(failure(403, 'no')), await outcomeUnknown(failure(499, 'no')), await outcomeUnknown(response(300))],
+    [
+      await outcomeUnknown(failure(403, 'no')),
+      await outcomeUnknown(failure(499, 'no')),
+      await outcomeUnknown(response(300)),
+    ],
     [false, false, false],
   );
   assert.deepEqual(
-    [await outcomeUnknown(failure(500, 'x')), await outcomeUnknown(failure(503, 'x')), await outcomeUnknown(new Error('x'))],
+    [
+      await outcomeUnknown(failure(500, 'x')),
+      await outcomeUnknown(failure(503, 'x')),
+      await outcomeUnknown(new Error('x')),
+    ],
     [true, true, true],
   );
 });
@@ -340,17 +484,30 @@ test('what the answer may be is said where it is not JSON', async () => {
 test('a lease is renewed as often as somebody wants, and made again at once where a race was lost', async () => {
   const { writer } = bench(response(200, rawLease(3)));
   const renew: Write = { ...leaseDelete, method: 'PATCH', style: 'merge' };
-  for (let turn = 0; turn < 3; turn += 1) assert.equal((await writer.write(renew, 'n1')).result, 'stored');
+  for (let turn = 0; turn < 3; turn += 1)
+    assert.equal((await writer.write(renew, 'n1')).result, 'stored');
   const replies = [failure(409, 'already exists'), response(201, rawLease(4))];
   const racing = bench(() => replies.shift() ?? response(500));
-  const results = [await racing.writer.write(leaseCreate, 'n1'), await racing.writer.write(leaseCreate, 'n1')];
+  const results = [
+    await racing.writer.write(leaseCreate, 'n1'),
+    await racing.writer.write(leaseCreate, 'n1'),
+  ];
   assert.deepEqual(results, [{ result: 'conflict' }, { result: 'stored' }]);
 });
 
 test('an answer that says nothing of a Maintenance changes nothing of what is known', async () => {
-  const raw = { metadata: { name: 'one', uid: 'u', resourceVersion: '7', generation: 1 }, spec: { nodeName: 'n1' } };
+  const raw = {
+    metadata: { name: 'one', uid: 'u', resourceVersion: '7', generation: 1 },
+    spec: { nodeName: 'n1' },
+  };
   const path = `${adapter.path}/one`;
-  const toRequest = { ...nodeWrite, path, cache: 'requests', adapter: adapter.name, events: [] } as const;
+  const toRequest = {
+    ...nodeWrite,
+    path,
+    cache: 'requests',
+    adapter: adapter.name,
+    events: [],
+  } as const;
   const known = async (write: Write, body: unknown): Promise<readonly unknown[]> => {
     const { writer, cache } = bench(response(200, body));
     const { result } = await writer.write(write, 'n1');
@@ -363,15 +520,15 @@ test('an answer that says nothing of a Maintenance changes nothing of what is kn
     assert.deepEqual(await known({ ...toRequest, method: 'DELETE' }, body), ['stored', 0]);
 });
 
-const broken = (): never => {
+function broken(): never {
   throw new Error('bug in the cache');
-};
+}
 
-const buggy = (over: {
+function buggy(over: {
   readonly cacheUpdater?: CacheUpdater;
   readonly recorder?: { record: () => void };
   readonly reply?: ApiResponse | Error;
-}) => {
+}) {
   const [meter, log] = [new FakeMeter(), new FakeLog()];
   const api = new ScriptedApi(() => {
     if (over.reply instanceof Error) throw over.reply;
@@ -389,7 +546,7 @@ const buggy = (over: {
     fence: { mayAct: () => true },
   });
   return { writer, meter, log, api };
-};
+}
 
 test('a bug of ours after the answer: the write stays stored, is counted, and is told once with its stack as a bug', async () => {
   for (const over of [{ cacheUpdater: { observe: broken } }, { recorder: { record: broken } }]) {
@@ -399,7 +556,10 @@ test('a bug of ours after the answer: the write stays stored, is counted, and is
     assert.equal(meter.panics.length, 2);
     const bugs = log.lines.filter(({ message }) => message.startsWith('bug in Drydock'));
     assert.deepEqual(
-      bugs.map(({ level, fields }) => [level, fields['error'] instanceof Error && fields['error'].stack?.includes('broken')]),
+      bugs.map(({ level, fields }) => [
+        level,
+        fields['error'] instanceof Error && fields['error'].stack?.includes('broken'),
+      ]),
       [['error', true]],
     );
     assert.deepEqual(log.of('warn'), []);
@@ -407,13 +567,18 @@ test('a bug of ours after the answer: the write stays stored, is counted, and is
 });
 
 test('a bug of ours where an object was found gone changes nothing of that either', async () => {
-  const { writer, meter } = buggy({ cacheUpdater: { observe: broken }, reply: response(404, { details: { name: 'n1' } }) });
+  const { writer, meter } = buggy({
+    cacheUpdater: { observe: broken },
+    reply: response(404, { details: { name: 'n1' } }),
+  });
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
   assert.equal(meter.panics.length, 1);
 });
 
 test('a bug of ours in the call is told as one, and may have been made; a failure of the network is no bug', async () => {
-  const own = buggy({ reply: new TypeError("Cannot read properties of undefined (reading 'boom')") });
+  const own = buggy({
+    reply: new TypeError("Cannot read properties of undefined (reading 'boom')"),
+  });
   const outcome = await own.writer.write(nodeWrite, 'n1');
   assert.ok(outcome.result === 'refused' && outcome.outcomeUnknown === true);
   assert.match(outcome.message, /^Drydock hit a bug; please report it: Cannot read/);
@@ -427,7 +592,9 @@ test('a bug of ours in the call is told as one, and may have been made; a failur
 test('what a policy or a webhook refuses is a refusal that says who did, whatever code it has, and is tried again soon', async () => {
   const by = (webhook: string) => `admission webhook "${webhook}" denied the request: no`;
   const said: readonly (readonly [code: number, message: string, told: string])[] = [
-    ...[400, 401, 403, 404, 409, 410, 422, 429, 500, 503].map(code => [code, by('a.b.c'), by('a.b.c')] as const),
+    ...[400, 401, 403, 404, 409, 410, 422, 429, 500, 503].map(
+      code => [code, by('a.b.c'), by('a.b.c')] as const,
+    ),
     [
       422,
       `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
@@ -441,27 +608,43 @@ test('what a policy or a webhook refuses is a refusal that says who did, whateve
   ];
   for (const [code, message, told] of said) {
     const { writer, cache, clock } = bench(
-      response(code, { ...(failure(code, message).body as object), details: { name: 'n1', kind: 'nodes' } }),
+      response(code, {
+        ...(failure(code, message).body as object),
+        details: { name: 'n1', kind: 'nodes' },
+      }),
     );
     cache.nodes.apply({ type: 'added', object: readNode(rawNode(7)) });
     const write = { ...nodeWrite, body: {} };
     let outcome = await writer.write(write, 'n1');
-    assert.deepEqual(outcome, { result: 'refused', message: `${told} (HTTP ${code})`, until: secondsAfter(clock.now(), 0.5) });
+    assert.deepEqual(outcome, {
+      result: 'refused',
+      message: `${told} (HTTP ${code})`,
+      until: secondsAfter(clock.now(), 0.5),
+    });
     for (let tries = 0; tries < 8; tries += 1) {
       await clock.advance(60_000);
       outcome = await writer.write(write, 'n1');
     }
-    assert.deepEqual('until' in outcome && outcome.until, secondsAfter(clock.now(), 10), String(code));
+    assert.deepEqual(
+      'until' in outcome && outcome.until,
+      secondsAfter(clock.now(), 10),
+      String(code),
+    );
     assert.equal(cache.nodes.get('n1')?.resourceVersion, '7', 'it is not gone');
   }
 });
 
 test('what is not allowed is tried again soon as well: nothing tells that the right is there', async () => {
-  const said = 'nodes "n1" is forbidden: User "drydock" cannot patch resource "nodes" in API group "" at the cluster scope';
+  const said =
+    'nodes "n1" is forbidden: User "drydock" cannot patch resource "nodes" in API group "" at the cluster scope';
   const { writer, clock } = bench(failure(403, said));
   const write = { ...nodeWrite, body: {} };
   let outcome = await writer.write(write, 'n1');
-  assert.deepEqual(outcome, { result: 'refused', message: `${said} (HTTP 403)`, until: secondsAfter(clock.now(), 0.5) });
+  assert.deepEqual(outcome, {
+    result: 'refused',
+    message: `${said} (HTTP 403)`,
+    until: secondsAfter(clock.now(), 0.5),
+  });
   for (let tries = 0; tries < 8; tries += 1) {
     await clock.advance(60_000);
     outcome = await writer.write(write, 'n1');
@@ -472,7 +655,11 @@ test('what is not allowed is tried again soon as well: nothing tells that the ri
 test('a lease that a webhook refuses as not found makes no namespace', async () => {
   const { api, writer } = bench(failure(404, 'admission webhook "a.b.c" denied the request: no'));
   const outcome = await writer.write(
-    { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' },
+    {
+      ...leaseDelete,
+      method: 'POST',
+      path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases',
+    },
     'n1',
   );
   assert.equal(outcome.result, 'refused');

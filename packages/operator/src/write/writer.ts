@@ -15,7 +15,12 @@ export type WriteOutcome =
    */
   | { readonly result: 'conflict' }
   /** Refused: not retried before `until`. */
-  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly outcomeUnknown?: true }
+  | {
+      readonly result: 'refused';
+      readonly message: string;
+      readonly until: Temporal.Instant;
+      readonly outcomeUnknown?: true;
+    }
   /** Refused recently: not retried before `until`. */
   | { readonly result: 'postponed'; readonly until: Temporal.Instant };
 
@@ -28,23 +33,33 @@ type Answered =
    * the same. `isUntold`: a policy or a webhook has refused it, or a right is missing, and no watch
    * shows when that ends.
    */
-  | { readonly result: 'refused'; readonly message: string; readonly outcomeUnknown?: true; readonly isUntold?: true };
+  | {
+      readonly result: 'refused';
+      readonly message: string;
+      readonly outcomeUnknown?: true;
+      readonly isUntold?: true;
+    };
 
 /** Seconds until a process that is not the leader any more looks again, if it still runs then. */
 const unledPause = 1;
 
-const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
+const contentTypes = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+} as const;
 
-const messageOf = (response: ApiResponse): string => {
+function messageOf(response: ApiResponse): string {
   const said = statusMessage(response);
   return `${(admissionRefusal(said)?.message ?? said).slice(0, 500)} (HTTP ${response.status})`;
-};
+}
 
 /** Returns the name of the object that is written. */
-const nameIn = ({ path }: Write): string => decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
+function nameIn({ path }: Write): string {
+  return decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
+}
 
 /** Returns the write that creates what this one deletes. */
-const creationOf = (write: Write): Write => {
+function creationOf(write: Write): Write {
   const cut = write.path.lastIndexOf('/');
   return {
     ...write,
@@ -52,7 +67,7 @@ const creationOf = (write: Write): Write => {
     path: write.path.slice(0, cut),
     body: { metadata: { name: decodeURIComponent(write.path.slice(cut + 1)) } },
   };
-};
+}
 
 type Options = {
   readonly api: Api;
@@ -86,13 +101,20 @@ export class Writer {
     const until = this.#writeBackoff.until(write, clock.now());
     if (until !== undefined) return { result: 'postponed', until };
     if (!fence.mayAct()) {
-      return { result: 'refused', message: 'this process is not the leader any more', until: secondsAfter(clock.now(), unledPause) };
+      return {
+        result: 'refused',
+        message: 'this process is not the leader any more',
+        until: secondsAfter(clock.now(), unledPause),
+      };
     }
     const answered = await this.#send(write);
     this.#guard(write, () => this.#tell(write, answered, nodeName));
     if (answered.result === 'refused') {
       const { isUntold, ...refused } = answered;
-      return { ...refused, until: this.#writeBackoff.add(write, clock.now(), isUntold === true ? 'soon' : 'patient') };
+      return {
+        ...refused,
+        until: this.#writeBackoff.add(write, clock.now(), isUntold === true ? 'soon' : 'patient'),
+      };
     }
     if (write.cache === 'leases') this.#paceLease(write, answered);
     else this.#writeBackoff.clear(write);
@@ -105,7 +127,8 @@ export class Writer {
    * would create it again and again. A lease that we have released may be created at any time.
    */
   #paceLease(write: Write, { result }: Answered): void {
-    if (write.method === 'POST' && result === 'stored') this.#writeBackoff.add(write, this.#options.clock.now());
+    if (write.method === 'POST' && result === 'stored')
+      this.#writeBackoff.add(write, this.#options.clock.now());
     else this.#writeBackoff.clear(write);
     if (write.method === 'DELETE') this.#writeBackoff.clear(creationOf(write));
   }
@@ -117,8 +140,10 @@ export class Writer {
     if (written.result === 'stored') {
       log.info(write.description, fields);
       for (const note of write.events) recorder.record(note);
-    } else if (written.result === 'conflict') log.debug('conflict; reconciling again', { ...fields, what: write.description });
-    else log.warn(`failed to ${write.description}; retrying`, { ...fields, error: written.message });
+    } else if (written.result === 'conflict')
+      log.debug('conflict; reconciling again', { ...fields, what: write.description });
+    else
+      log.warn(`failed to ${write.description}; retrying`, { ...fields, error: written.message });
   }
 
   async #send(write: Write): Promise<Answered> {
@@ -134,7 +159,8 @@ export class Writer {
     const refusal = admissionRefusal(statusMessage(response));
     // With any status code: nothing was stored, no other client has changed the object, and it is
     // not gone.
-    if (refusal !== undefined) return { result: 'refused', message: messageOf(response), isUntold: true };
+    if (refusal !== undefined)
+      return { result: 'refused', message: messageOf(response), isUntold: true };
     const homeless = response.status === 404 && write.method === 'POST' && write.cache === 'leases';
     return homeless ? this.#makeHome(write) : this.#sort(write, response);
   }
@@ -166,8 +192,10 @@ export class Writer {
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
     const response = await this.#call({ method: 'POST', path: '/api/v1/namespaces', body });
     if ('result' in response) return response;
-    const isThere = response.status === 409 && admissionRefusal(statusMessage(response)) === undefined;
-    if (response.status !== 201 && !isThere) return { result: 'refused', message: messageOf(response) };
+    const isThere =
+      response.status === 409 && admissionRefusal(statusMessage(response)) === undefined;
+    if (response.status !== 201 && !isThere)
+      return { result: 'refused', message: messageOf(response) };
     this.#options.log.info('created the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
   }

@@ -18,23 +18,30 @@ export type WorkTimes = {
   readonly besideMs: number;
 };
 
-const isOfHook = (pod: Stored): boolean =>
-  objects(at(pod, 'spec', 'containers')).some(container => objects(container['env']).some(({ name }) => name === 'DRYDOCK_HOOK'));
+function isOfHook(pod: Stored): boolean {
+  return objects(at(pod, 'spec', 'containers')).some(container =>
+    objects(container['env']).some(({ name }) => name === 'DRYDOCK_HOOK'),
+  );
+}
 
-const isBeside = (pod: Stored): boolean => pod.metadata.name.endsWith('-ready') || isOfHook(pod);
+function isBeside(pod: Stored): boolean {
+  return pod.metadata.name.endsWith('-ready') || isOfHook(pod);
+}
 
-const endedStatus = (pod: Stored, time: string): JsonObject => ({
-  ...part(pod, 'status'),
-  phase: 'Succeeded',
-  containerStatuses: objects(at(pod, 'spec', 'containers')).map(({ name = '' }) => ({
-    name,
-    image: '',
-    imageID: '',
-    ready: false,
-    restartCount: 0,
-    state: { terminated: { exitCode: 0, reason: 'Completed', finishedAt: time } },
-  })),
-});
+function endedStatus(pod: Stored, time: string): JsonObject {
+  return {
+    ...part(pod, 'status'),
+    phase: 'Succeeded',
+    containerStatuses: objects(at(pod, 'spec', 'containers')).map(({ name = '' }) => ({
+      name,
+      image: '',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { terminated: { exitCode: 0, reason: 'Completed', finishedAt: time } },
+    })),
+  };
+}
 
 /**
  * Simulates a plan's work on its nodes, and the other pods of the plan: all succeed after the given
@@ -58,7 +65,10 @@ export class NodeWork {
     const { store } = sandbox.cluster.registry;
     this.#unsubscribes = [
       store.subscribe(({ type, object }) => type !== 'removed' && this.#podSeen(object), 'pods'),
-      store.subscribe(({ type, object }) => type !== 'removed' && this.#planSeen(object), 'maintenanceplans.drydock.dev'),
+      store.subscribe(
+        ({ type, object }) => type !== 'removed' && this.#planSeen(object),
+        'maintenanceplans.drydock.dev',
+      ),
     ];
   }
 
@@ -81,7 +91,13 @@ export class NodeWork {
     this.#once(uid, beside ? this.#times.besideMs : this.#times.workMs, () => {
       const current = this.#store.get('pods', namespace, name);
       if (current === undefined || current.metadata.uid !== uid) return;
-      this.#written(this.#writes.update('pods', { ...current, status: endedStatus(current, this.#now()) }, 'status'));
+      this.#written(
+        this.#writes.update(
+          'pods',
+          { ...current, status: endedStatus(current, this.#now()) },
+          'status',
+        ),
+      );
       if (!beside) this.#worked(text(current, 'spec', 'nodeName'));
     });
   }
@@ -92,7 +108,8 @@ export class NodeWork {
     const { uid, namespace = '', name } = pod.metadata;
     this.#once(`stuck ${uid}`, 0, () => {
       const current = this.#store.get('pods', namespace, name);
-      if (current?.metadata.uid === uid) this.#written(this.#writes.update('pods', { ...current, status }, 'status'));
+      if (current?.metadata.uid === uid)
+        this.#written(this.#writes.update('pods', { ...current, status }, 'status'));
     });
   }
 
@@ -103,7 +120,9 @@ export class NodeWork {
     for (const one of objects(at(plan, 'status', 'inFlight'))) {
       if (!['Working', 'Verifying'].includes(text(one, 'state'))) continue;
       const key = `${text(one, 'nodeUID')} ${text(one, 'startTime')}`;
-      this.#once(key, work === 'none' ? 0 : this.#times.workMs, () => this.#worked(text(one, 'node')));
+      this.#once(key, work === 'none' ? 0 : this.#times.workMs, () =>
+        this.#worked(text(one, 'node')),
+      );
     }
   }
 
@@ -111,7 +130,10 @@ export class NodeWork {
     const { reboots } = this.#plan;
     this.#changeNode(node, found => ({
       ...found,
-      metadata: { ...found.metadata, annotations: { ...strings(found.metadata.annotations), [workedAnnotation]: 'true' } },
+      metadata: {
+        ...found.metadata,
+        annotations: { ...strings(found.metadata.annotations), [workedAnnotation]: 'true' },
+      },
     }));
     if (!reboots) return;
     this.#ready(node, false);
@@ -130,7 +152,9 @@ export class NodeWork {
           ...part(node, 'status'),
           nodeInfo: { ...part(node, 'status', 'nodeInfo'), ...boot },
           conditions: objects(at(node, 'status', 'conditions')).map(one =>
-            one['type'] === 'Ready' ? { ...one, status: ready ? 'True' : 'False', lastTransitionTime: this.#now() } : one,
+            one['type'] === 'Ready'
+              ? { ...one, status: ready ? 'True' : 'False', lastTransitionTime: this.#now() }
+              : one,
           ),
         },
       }),
@@ -144,7 +168,8 @@ export class NodeWork {
   }
 
   #written(written: Written): void {
-    if (written.kind === 'refused') throw new Error(`a rehearsal could not play the work: ${written.message}`);
+    if (written.kind === 'refused')
+      throw new Error(`a rehearsal could not play the work: ${written.message}`);
   }
 
   #now(): string {

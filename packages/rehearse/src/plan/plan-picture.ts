@@ -7,12 +7,16 @@ import type { PlanForecast } from './rehearse-plan.ts';
  * Returns a picture of several settings of one plan: a bar each, until half of the runs are
  * complete and until nine in ten are.
  */
-export const comparisonPicture = (all: readonly PlanForecast[]): string =>
-  barsPicture(
+export function comparisonPicture(all: readonly PlanForecast[]): string {
+  return barsPicture(
     `Plan ${all[0]?.plan.name ?? ''}: nodes at once, and when it is complete`,
     all.map(({ plan, moves }) => ({
       name: settingText(plan.setting),
       ...(plan.complete && { toMs: plan.complete.medianMs, lateMs: plan.complete.p90Ms }),
-      said: plan.complete === undefined ? 'does not finish' : `${durationText(plan.complete.medianMs)}, ${moves.again} moved again`,
+      said:
+        plan.complete === undefined
+          ? 'does not finish'
+          : `${durationText(plan.complete.medianMs)}, ${moves.again} moved again`,
     })),
   );
+}

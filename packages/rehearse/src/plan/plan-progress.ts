@@ -15,7 +15,12 @@ export type NodeProgress = {
 };
 
 /** A wait of the plan, or of one of its nodes: the words of `status.waiting`. */
-export type PlanWait = { readonly word: string; readonly who: string; readonly node?: string; readonly endsMs?: number };
+export type PlanWait = {
+  readonly word: string;
+  readonly who: string;
+  readonly node?: string;
+  readonly endsMs?: number;
+};
 
 const isOver = new Set(['Complete', 'Halted', 'Aborted']);
 
@@ -51,7 +56,9 @@ export class PlanProgress {
 
   /** Returns whether the plan waits for a known time before the horizon. */
   isDue(nowMs: number, horizonMs: number): boolean {
-    return this.waiting.some(({ endsMs }) => endsMs !== undefined && endsMs > nowMs && endsMs < horizonMs);
+    return this.waiting.some(
+      ({ endsMs }) => endsMs !== undefined && endsMs > nowMs && endsMs < horizonMs,
+    );
   }
 
   told(plan: Stored, nowMs: number): void {
@@ -91,6 +98,9 @@ export class PlanProgress {
     // A node may return: its last turn counts, from its first start.
     const now: NodeProgress = { node, stage: text(one, 'stage'), beganMs: known?.beganMs ?? nowMs };
     const verdict = text(one, 'outcome', 'verdict');
-    this.nodes.set(node, verdict === '' ? now : { ...now, verdict, message: text(one, 'outcome', 'message') });
+    this.nodes.set(
+      node,
+      verdict === '' ? now : { ...now, verdict, message: text(one, 'outcome', 'message') },
+    );
   }
 }

@@ -3,7 +3,11 @@ import type { PlanForecast } from './rehearse-plan.ts';
 
 /** Summary of a rehearsal for the status of a plan. */
 
-const stuckIn = ({ nodes, blockers, plan: { failures } }: PlanForecast): RehearsalSummary['blocked'] => {
+function stuckIn({
+  nodes,
+  blockers,
+  plan: { failures },
+}: PlanForecast): RehearsalSummary['blocked'] {
   const blockedBy = (name: string): string | undefined => {
     const blocker = blockers.find(({ node }) => node === name);
     return blocker && [...(blocker.budgets ?? []), blocker.message].join(': ');
@@ -13,10 +17,10 @@ const stuckIn = ({ nodes, blockers, plan: { failures } }: PlanForecast): Rehears
   return nodes
     .filter(({ drainedIn }) => drainedIn === 0)
     .map(({ node, otherwise = 'stuck' }) => ({ node, message: messageOf(node, otherwise) }));
-};
+}
 
 /** Returns the summary of the forecast; times count from the time of the copy. */
-export const planSummary = (forecast: PlanForecast): RehearsalSummary => {
+export function planSummary(forecast: PlanForecast): RehearsalSummary {
   const { nodes, finishes, moves, levels, takenAt, plan } = forecast;
   const begin = Temporal.Instant.from(takenAt);
   const after = (ms: number): Temporal.Instant => begin.add({ milliseconds: Math.round(ms) });
@@ -24,14 +28,21 @@ export const planSummary = (forecast: PlanForecast): RehearsalSummary => {
   return {
     takenAt: begin,
     finishes,
-    ...(plan.complete && { end: after(plan.complete.medianMs), latestEnd: after(plan.complete.p90Ms) }),
+    ...(plan.complete && {
+      end: after(plan.complete.medianMs),
+      latestEnd: after(plan.complete.p90Ms),
+    }),
     nodes: nodes.length,
     windows: plan.openings,
     podsMoved: moves.gone,
     podsMovedAgain: moves.again,
     blocked,
     blockedNodes: blocked.length,
-    lowest: levels.map(({ workload, lowest, desired }) => ({ workload, ready: lowest, replicas: desired })),
+    lowest: levels.map(({ workload, lowest, desired }) => ({
+      workload,
+      ready: lowest,
+      replicas: desired,
+    })),
     firstNodes: plan.firstNodes,
   };
-};
+}

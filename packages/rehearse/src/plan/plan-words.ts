@@ -9,26 +9,33 @@ import type { PlanForecast, PlanSetting } from './rehearse-plan.ts';
 /** Limit of lines of one kind; no user reads more. */
 const limit = 10;
 
-export const settingText = ({ maxInFlight }: PlanSetting): string => (maxInFlight === undefined ? 'as planned' : String(maxInFlight));
+export function settingText({ maxInFlight }: PlanSetting): string {
+  return maxInFlight === undefined ? 'as planned' : String(maxInFlight);
+}
 
-const timeAt = (takenAt: string, ms: number): string =>
-  Temporal.Instant.from(takenAt)
+function timeAt(takenAt: string, ms: number): string {
+  return Temporal.Instant.from(takenAt)
     .add({ milliseconds: Math.round(ms) })
     .toString({ smallestUnit: 'second' });
+}
 
 /** Returns the nodes that are done in no run. */
-const stuckIn = ({ nodes }: PlanForecast): readonly string[] => nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
+function stuckIn({ nodes }: PlanForecast): readonly string[] {
+  return nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
+}
 
-const phasesText = ({ plan: { phases }, runs }: PlanForecast): string =>
-  Object.entries(phases)
+function phasesText({ plan: { phases }, runs }: PlanForecast): string {
+  return Object.entries(phases)
     .map(([phase, count]) => (count === runs ? phase : `${phase} in ${count} of ${runs} runs`))
     .join(', ');
+}
 
-const headline = (forecast: PlanForecast): string => {
+function headline(forecast: PlanForecast): string {
   const { plan, nodes, takenAt, finishes } = forecast;
   const { complete, openings } = plan;
   const many = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
-  if (finishes && nodes.length === 0) return `Plan ${plan.name} is complete at once: none of its nodes is due.`;
+  if (finishes && nodes.length === 0)
+    return `Plan ${plan.name} is complete at once: none of its nodes is due.`;
   if (finishes && complete !== undefined) {
     const windows = openings > 1 ? `, in ${openings} openings of its windows` : '';
     const when = `(9 of 10 times within ${durationText(complete.p90Ms)}); begun now, at ${timeAt(takenAt, complete.medianMs)}`;
@@ -36,43 +43,55 @@ const headline = (forecast: PlanForecast): string => {
   }
   const left = plan.left > 0 ? `, ${plan.left} ${plan.left === 1 ? 'is' : 'are'} never begun` : '';
   return `Plan ${plan.name} does not finish (${phasesText(forecast)}): ${stuckIn(forecast).length} of ${many} not done${left}. ${plan.message}`;
-};
+}
 
-const sourceText = (nodes: number, flag: string): string =>
-  nodes === 0 ? `no run has recorded it: ${flag}` : `learned from ${nodes} ${nodes === 1 ? 'node' : 'nodes'} of earlier runs`;
+function sourceText(nodes: number, flag: string): string {
+  return nodes === 0
+    ? `no run has recorded it: ${flag}`
+    : `learned from ${nodes} ${nodes === 1 ? 'node' : 'nodes'} of earlier runs`;
+}
 
-const timesText = ({ plan: { times, reboots } }: PlanForecast): string => {
+function timesText({ plan: { times, reboots } }: PlanForecast): string {
   const { workMs, rebootMs, learnedFrom = { work: 0, reboots: 0 } } = times;
-  const reboot = reboots ? `, a reboot ${durationText(rebootMs)} (${sourceText(learnedFrom.reboots, '--reboot-time')})` : '';
+  const reboot = reboots
+    ? `, a reboot ${durationText(rebootMs)} (${sourceText(learnedFrom.reboots, '--reboot-time')})`
+    : '';
   return `  the work takes ${durationText(workMs)} a node (${sourceText(learnedFrom.work, '--work-time')})${reboot}`;
-};
+}
 
-const waitingLines = ({ plan: { waiting } }: PlanForecast): readonly string[] =>
-  waiting.slice(0, limit).map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+function waitingLines({ plan: { waiting } }: PlanForecast): readonly string[] {
+  return waiting
+    .slice(0, limit)
+    .map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+}
 
-const failureLines = ({ plan: { failures } }: PlanForecast): readonly string[] => [
-  ...failures.slice(0, limit).map(({ node, message }) => `  ${node}: ${message}`),
-  ...(failures.length > limit ? [`  and ${failures.length - limit} more`] : []),
-];
+function failureLines({ plan: { failures } }: PlanForecast): readonly string[] {
+  return [
+    ...failures.slice(0, limit).map(({ node, message }) => `  ${node}: ${message}`),
+    ...(failures.length > limit ? [`  and ${failures.length - limit} more`] : []),
+  ];
+}
 
-const titled = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);
+function titled(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ['', title, ...lines];
+}
 
 /** Returns the whole forecast as bounded lines, the same for the same forecast. */
-export const planForecastText = (forecast: PlanForecast): string => {
+export function planForecastText(forecast: PlanForecast): string {
   return joinRows([
     headline(forecast),
     ...forecastSections(forecast, { end: 'DONE AFTER', notes: [timesText(forecast)] }),
     ...titled('What fails:', failureLines(forecast)),
     ...titled('What it waits for at the end:', waitingLines(forecast)),
   ]);
-};
+}
 
-const lowestText = (levels: readonly AvailabilityDip[]): string => {
+function lowestText(levels: readonly AvailabilityDip[]): string {
   const [worst] = levels;
   return worst === undefined ? '' : `${worst.workload} ${worst.lowest} of ${worst.desired}`;
-};
+}
 
-const rowOf = (forecast: PlanForecast): readonly string[] => {
+function rowOf(forecast: PlanForecast): readonly string[] {
   const { plan, moves, levels, nodes } = forecast;
   const { complete } = plan;
   return [
@@ -85,10 +104,19 @@ const rowOf = (forecast: PlanForecast): readonly string[] => {
     String(moves.again),
     lowestText(levels),
   ];
-};
+}
 
 /** Returns several settings of one plan, side by side. */
-export const comparisonText = (all: readonly PlanForecast[]): string => {
-  const head = ['AT ONCE', 'COMPLETE AFTER', '9 OF 10', 'OPENINGS', 'NODES', 'PODS', 'MOVED AGAIN', 'LOWEST AVAILABILITY'];
+export function comparisonText(all: readonly PlanForecast[]): string {
+  const head = [
+    'AT ONCE',
+    'COMPLETE AFTER',
+    '9 OF 10',
+    'OPENINGS',
+    'NODES',
+    'PODS',
+    'MOVED AGAIN',
+    'LOWEST AVAILABILITY',
+  ];
   return joinRows(columns([head, ...all.map(rowOf)], 2));
-};
+}

@@ -24,60 +24,73 @@ export type SimulatedPlan = {
 
 const works = ['job', 'reboot', 'external', 'none'] as const;
 
-const workOf = (inForce: JsonObject, name: string): (typeof works)[number] => {
+function workOf(inForce: JsonObject, name: string): (typeof works)[number] {
   const work = part(inForce, 'work');
   const found = works.find(one => work[one] !== undefined);
   if (found !== undefined) return found;
-  const why = work['replace'] === undefined ? 'it has no spec.work' : 'it replaces machines, and a rehearsal does not simulate machines';
+  const why =
+    work['replace'] === undefined
+      ? 'it has no spec.work'
+      : 'it replaces machines, and a rehearsal does not simulate machines';
   throw new PlannedMaintenanceError(`plan ${name} cannot be rehearsed: ${why}`);
-};
+}
 
 /** Returns the gates about workloads: the pods of the copy are all that a gate can check. */
-const playedGates = (plan: JsonObject): readonly JsonObject[] =>
-  objects(at(plan, 'spec', 'gates')).filter(one => one['workloads'] !== undefined);
+function playedGates(plan: JsonObject): readonly JsonObject[] {
+  return objects(at(plan, 'spec', 'gates')).filter(one => one['workloads'] !== undefined);
+}
 
-const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
+function notesOf(plan: JsonObject, reboots: boolean): readonly string[] {
   const gates = objects(at(plan, 'spec', 'gates')).length - playedGates(plan).length;
   const asks =
-    text(plan, 'spec', 'approval', 'run') === 'Required' || objects(at(plan, 'spec', 'stages')).some(one => one['approveAfter'] === true);
+    text(plan, 'spec', 'approval', 'run') === 'Required' ||
+    objects(at(plan, 'spec', 'stages')).some(one => one['approveAfter'] === true);
   const isPaused = at(plan, 'spec', 'paused') === true || at(plan, 'spec', 'pause') !== undefined;
   return [
     `the work ends well on every node${reboots ? ', and every node comes back' : ''}`,
-    ...(gates > 0 ? [`${gates === 1 ? 'a gate is' : `${gates} gates are`} taken for true: only those about workloads can be played`] : []),
+    ...(gates > 0
+      ? [
+          `${gates === 1 ? 'a gate is' : `${gates} gates are`} taken for true: only those about workloads can be played`,
+        ]
+      : []),
     ...(asks ? ['approvals are given at once'] : []),
     ...(isPaused ? ['the plan is paused: it is played as if it were not'] : []),
   ];
-};
+}
 
 /**
  * Returns `due` and `done` by the annotation of finished work; nodes that are due now are so by the
  * plan's own expression.
  */
-const proven = (inForce: JsonObject): JsonObject => {
+function proven(inForce: JsonObject): JsonObject {
   const due = text(inForce, 'due', 'expression');
   return {
-    ...(due !== '' && { due: { ...part(inForce, 'due'), expression: `(${due}\n) && !(${isWorked})` } }),
+    ...(due !== '' && {
+      due: { ...part(inForce, 'due'), expression: `(${due}\n) && !(${isWorked})` },
+    }),
     done: { ...part(inForce, 'done'), expression: isWorked },
   };
-};
+}
 
-const playedWork = (inForce: JsonObject, work: SimulatedPlan['work']): JsonObject => {
+function playedWork(inForce: JsonObject, work: SimulatedPlan['work']): JsonObject {
   const given = part(inForce, 'work', work);
   // No image is pulled here: any name will do.
   if (work === 'reboot') return { reboot: { image: 'drydock', ...given } };
   return { [work]: work === 'external' ? { ...given, finished: { expression: isWorked } } : given };
-};
+}
 
 /**
  * Converts a MaintenancePlan to its simulated form. Throws a PlannedMaintenanceError with the
  * reason when that is impossible. The caller sets the durations of the work.
  */
-export const playablePlan = (plan: JsonObject): SimulatedPlan => {
+export function playablePlan(plan: JsonObject): SimulatedPlan {
   const name = text(plan, 'metadata', 'name');
   const inForce = partsInForce(part(plan, 'spec'));
   const work = workOf(inForce, name);
   const reboots =
-    text(inForce, 'done', 'rebooted') === 'Required' || work === 'reboot' || at(inForce, 'work', 'job', 'rebootsNode') === true;
+    text(inForce, 'done', 'rebooted') === 'Required' ||
+    work === 'reboot' ||
+    at(inForce, 'work', 'job', 'rebootsNode') === true;
   const {
     gates: _gates,
     paused: _paused,
@@ -98,7 +111,11 @@ export const playablePlan = (plan: JsonObject): SimulatedPlan => {
       apiVersion: 'drydock.dev/v1alpha1',
       kind: 'MaintenancePlan',
       metadata: { name },
-      spec: { ...spec, ...(isUndone(spec) ? { rollback: played } : played), ...(gates.length > 0 && { gates: [...gates] }) },
+      spec: {
+        ...spec,
+        ...(isUndone(spec) ? { rollback: played } : played),
+        ...(gates.length > 0 && { gates: [...gates] }),
+      },
     },
   };
-};
+}

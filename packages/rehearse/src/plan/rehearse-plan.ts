@@ -2,7 +2,12 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { matches } from '@drydock/apimachinery';
 import { at, part, strings, text } from '@drydock/kube-sim';
 import { type CopyOptions, SandboxSnapshot } from '../prepare/sandbox-options.ts';
-import { forecastOf, type Quantiles, type RehearsalForecast, spreadOf } from '../report/forecast.ts';
+import {
+  forecastOf,
+  type Quantiles,
+  type RehearsalForecast,
+  spreadOf,
+} from '../report/forecast.ts';
 import type { NodeRun } from '../simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import { isByCost, minPodsFirst } from './cost-order.ts';
@@ -10,7 +15,12 @@ import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
 import { playablePlan, type SimulatedPlan } from './playable-plan.ts';
 import { notesOf, runSoFar, withoutHolds } from './run-so-far.ts';
-import { type PlanRun, type PlanRunProgress, type PlanSimulation, simulatePlan } from './simulate-plan.ts';
+import {
+  type PlanRun,
+  type PlanRunProgress,
+  type PlanSimulation,
+  simulatePlan,
+} from './simulate-plan.ts';
 
 /** Limit of nodes in flight, as spec.concurrency.maxInFlight; the plan's own when left out. */
 export type PlanSetting = { readonly maxInFlight?: number | string };
@@ -56,37 +66,44 @@ export type PlanForecast = RehearsalForecast & {
 };
 
 /** Returns the nodes of a copy that a plan selects. */
-export const nodesOfPlan = (plan: JsonObject, copy: ClusterSnapshot): ReadonlySet<string> => {
+export function nodesOfPlan(plan: JsonObject, copy: ClusterSnapshot): ReadonlySet<string> {
   const selector = part(plan, 'spec', 'nodeSelector');
-  const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
+  const nodes = ofKind(copy.objects, 'Node').filter(node =>
+    matches(selector, strings(at(node, 'metadata', 'labels'))),
+  );
   return new Set(nodes.map(node => text(node, 'metadata', 'name')));
-};
+}
 
-const withSetting = (plan: SimulatedPlan, { maxInFlight }: PlanSetting): SimulatedPlan => {
+function withSetting(plan: SimulatedPlan, { maxInFlight }: PlanSetting): SimulatedPlan {
   if (maxInFlight === undefined) return plan;
   const concurrency = { ...part(plan.object, 'spec', 'concurrency'), maxInFlight };
-  return { ...plan, object: { ...plan.object, spec: { ...part(plan.object, 'spec'), concurrency } } };
-};
+  return {
+    ...plan,
+    object: { ...plan.object, spec: { ...part(plan.object, 'spec'), concurrency } },
+  };
+}
 
-const untouched = (node: string): NodeRun => ({
-  outcome: 'not reached',
-  trace: { node, name: node, state: 'Pending', message: '', waits: new Map() },
-});
+function untouched(node: string): NodeRun {
+  return {
+    outcome: 'not reached',
+    trace: { node, name: node, state: 'Pending', message: '', waits: new Map() },
+  };
+}
 
 /** Returns every run with the same nodes in the same order. */
-const aligned = (runs: readonly PlanRun[]): readonly PlanRun[] => {
+function aligned(runs: readonly PlanRun[]): readonly PlanRun[] {
   const names = [...new Set(runs.flatMap(({ nodes }) => nodes.map(({ trace }) => trace.node)))];
   return runs.map(run => {
     const byName = new Map(run.nodes.map(one => [one.trace.node, one]));
     return { ...run, nodes: names.map(name => byName.get(name) ?? untouched(name)) };
   });
-};
+}
 
-const planPart = (
+function planPart(
   plan: SimulatedPlan,
   runs: readonly PlanRun[],
   seed: number,
-): Omit<PlanForecast['plan'], 'setting' | 'times' | 'firstNodes'> => {
+): Omit<PlanForecast['plan'], 'setting' | 'times' | 'firstNodes'> {
   const phases: Record<string, number> = {};
   for (const { phase } of runs) phases[phase] = (phases[phase] ?? 0) + 1;
   const typical = runs.find(run => run.seed === seed) ?? runs[0];
@@ -104,7 +121,7 @@ const planPart = (
     openings: typical?.openings ?? 1,
     message: typical?.message ?? '',
   };
-};
+}
 
 /** The common part of all settings. */
 type Rehearsal = {
@@ -113,28 +130,42 @@ type Rehearsal = {
   readonly tell: NonNullable<PlanRehearsalOptions['tell']>;
 };
 
-const played = async (
+async function played(
   { copy, orderOf, tell }: Rehearsal,
   setting: PlanSetting,
   firstNodes: readonly string[],
   seed: number,
-): Promise<PlanRun> => {
+): Promise<PlanRun> {
   const { sandboxOptions, workloads, unloaded } = copy;
   const told = (progress: PlanRunProgress): void => tell(setting, seed, progress);
-  return simulatePlan(sandboxOptions, orderOf(setting, firstNodes), { seed, workloads, unloaded, tell: told });
-};
+  return simulatePlan(sandboxOptions, orderOf(setting, firstNodes), {
+    seed,
+    workloads,
+    unloaded,
+    tell: told,
+  });
+}
 
-const movedAgain = ({ leaves }: PlanRun): number => leaves.filter(({ again }) => again).length;
+function movedAgain({ leaves }: PlanRun): number {
+  return leaves.filter(({ again }) => again).length;
+}
 
 /**
  * Returns the better of two orders: the one that moves fewer pods more than once, by one run of
  * each; if equal, that of the names.
  */
-const cheaper = async (rehearsal: Rehearsal, setting: PlanSetting, candidates: readonly string[]): Promise<readonly string[]> => {
+async function cheaper(
+  rehearsal: Rehearsal,
+  setting: PlanSetting,
+  candidates: readonly string[],
+): Promise<readonly string[]> {
   if (candidates.length === 0) return [];
-  const [plain, other] = [await played(rehearsal, setting, [], 1), await played(rehearsal, setting, candidates, 1)];
+  const [plain, other] = [
+    await played(rehearsal, setting, [], 1),
+    await played(rehearsal, setting, candidates, 1),
+  ];
   return movedAgain(other) < movedAgain(plain) ? candidates : [];
-};
+}
 
 /**
  * Simulates a plan on a copy of a cluster, with the operator itself, in simulated time: once for
@@ -142,12 +173,17 @@ const cheaper = async (rehearsal: Rehearsal, setting: PlanSetting, candidates: r
  * run continues from there. Throws a PlannedMaintenanceError when the API would refuse the plan, or
  * when it cannot be simulated.
  */
-export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
+export async function rehearsePlan(
+  options: PlanRehearsalOptions,
+): Promise<readonly PlanForecast[]> {
   const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
   const playable = playablePlan(plan);
   const soFar = runSoFar(plan, rest.copy);
   const targets = nodesOfPlan(plan, rest.copy);
-  const copy = new SandboxSnapshot({ ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true }, targets);
+  const copy = new SandboxSnapshot(
+    { ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true },
+    targets,
+  );
   const orderOf = (setting: PlanSetting, firstNodes: readonly string[]): PlanSimulation => ({
     plan: withSetting(playable, setting),
     times,
@@ -161,12 +197,16 @@ export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<reado
   for (const setting of settings) {
     const firstNodes = await cheaper(rehearsal, setting, candidates);
     const runs: PlanRun[] = [];
-    for (let seed = 1; seed <= seeds; seed += 1) runs.push(await played(rehearsal, setting, firstNodes, seed));
+    for (let seed = 1; seed <= seeds; seed += 1)
+      runs.push(await played(rehearsal, setting, firstNodes, seed));
     const about = copy.about(runs);
-    const forecast = forecastOf(aligned(runs), { ...about, notes: [...playable.notes, ...notesOf(soFar), ...about.notes] });
+    const forecast = forecastOf(aligned(runs), {
+      ...about,
+      notes: [...playable.notes, ...notesOf(soFar), ...about.notes],
+    });
     const isComplete = runs.every(({ phase, left }) => phase === 'Complete' && left === 0);
     const part = { ...planPart(playable, runs, forecast.typical.seed), setting, times, firstNodes };
     forecasts.push({ ...forecast, finishes: forecast.finishes && isComplete, plan: part });
   }
   return forecasts;
-};
+}

@@ -18,41 +18,54 @@ import { type PlanForecast, rehearsePlan } from './rehearse-plan.ts';
 
 const workers = ['n1', 'n2', 'n3', 'n4'];
 
-const cluster = (replicas = 12): Promise<ClusterSnapshot> =>
-  copied(async (make, settle) => {
+function cluster(replicas = 12): Promise<ClusterSnapshot> {
+  return copied(async (make, settle) => {
     for (const name of workers)
       make('nodes', {
         apiVersion: 'v1',
         kind: 'Node',
         metadata: { name, labels: { pool: 'workers' } },
-        status: { allocatable: { cpu: '8', memory: '16Gi', pods: '50' }, nodeInfo: { bootID: `${name}-first` } },
+        status: {
+          allocatable: { cpu: '8', memory: '16Gi', pods: '50' },
+          nodeInfo: { bootID: `${name}-first` },
+        },
       });
     make('deployments.apps', shop('Deployment', 'web', { replicas }));
     await settle();
   });
+}
 
 /** The same with its pods on these nodes. */
-const placed = (copy: ClusterSnapshot, places: readonly string[]): ClusterSnapshot => {
+function placed(copy: ClusterSnapshot, places: readonly string[]): ClusterSnapshot {
   const left = [...places];
   const objects = copy.objects.map(one =>
-    one['kind'] === 'Pod' ? { ...one, spec: { ...part(one, 'spec'), nodeName: left.shift() ?? '' } } : one,
+    one['kind'] === 'Pod'
+      ? { ...one, spec: { ...part(one, 'spec'), nodeName: left.shift() ?? '' } }
+      : one,
   );
   return { ...copy, objects };
-};
+}
 
-const plan = (spec: JsonObject = {}, status: JsonObject = {}): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenancePlan',
-  metadata: { name: 'kernel', uid: 'uid-kernel' },
-  spec: {
-    nodeSelector: { matchLabels: { pool: 'workers' } },
-    work: { job: { podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] }, timeoutSeconds: 600 } },
-    ...spec,
-  },
-  status,
-});
+function plan(spec: JsonObject = {}, status: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenancePlan',
+    metadata: { name: 'kernel', uid: 'uid-kernel' },
+    spec: {
+      nodeSelector: { matchLabels: { pool: 'workers' } },
+      work: {
+        job: {
+          podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] },
+          timeoutSeconds: 600,
+        },
+      },
+      ...spec,
+    },
+    status,
+  };
+}
 
-const foresee = async (copy: ClusterSnapshot, object: JsonObject): Promise<PlanForecast> => {
+async function foresee(copy: ClusterSnapshot, object: JsonObject): Promise<PlanForecast> {
   const manager = rehearsalManager({}, message => {
     throw new Error(message);
   });
@@ -70,30 +83,46 @@ const foresee = async (copy: ClusterSnapshot, object: JsonObject): Promise<PlanF
   });
   assert.ok(forecast !== undefined);
   return forecast;
-};
+}
 
 const run = { id: 'second', revision: 'abc', startTime: '2026-01-01T00:00:00Z' };
 
-const record = (verdicts: Readonly<Record<string, JsonObject>>, over: JsonObject = {}): JsonObject => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'MaintenancePlanRecord',
-  metadata: { name: 'kernel-abc-0' },
-  spec: { planName: 'kernel', planUID: 'uid-kernel', runID: run.id, revision: run.revision, slice: 0, verdicts, ...over },
-});
+function record(verdicts: Readonly<Record<string, JsonObject>>, over: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenancePlanRecord',
+    metadata: { name: 'kernel-abc-0' },
+    spec: {
+      planName: 'kernel',
+      planUID: 'uid-kernel',
+      runID: run.id,
+      revision: run.revision,
+      slice: 0,
+      verdicts,
+      ...over,
+    },
+  };
+}
 
-const verdictOf = (copy: ClusterSnapshot, name: string): JsonObject => ({
-  nodeUID: text(ofKind(copy.objects, 'Node').find(node => text(node, 'metadata', 'name') === name) ?? {}, 'metadata', 'uid'),
-  stage: 'rest',
-  verdict: 'Done',
-  step: 'Releasing',
-  message: 'Done',
-  startTime: '2026-01-01T00:00:00Z',
-  completionTime: '2026-01-01T00:05:00Z',
-  attempts: 1,
-  rebooted: false,
-  held: false,
-  requeues: 0,
-});
+function verdictOf(copy: ClusterSnapshot, name: string): JsonObject {
+  return {
+    nodeUID: text(
+      ofKind(copy.objects, 'Node').find(node => text(node, 'metadata', 'name') === name) ?? {},
+      'metadata',
+      'uid',
+    ),
+    stage: 'rest',
+    verdict: 'Done',
+    step: 'Releasing',
+    message: 'Done',
+    startTime: '2026-01-01T00:00:00Z',
+    completionTime: '2026-01-01T00:05:00Z',
+    attempts: 1,
+    rebooted: false,
+    held: false,
+    requeues: 0,
+  };
+}
 
 test('a plan that runs goes on from where it is: what is done stays done', async () => {
   const copy = await cluster();
@@ -102,7 +131,10 @@ test('a plan that runs goes on from where it is: what is done stays done', async
     record({ n1: verdictOf(copy, 'n1'), n2: verdictOf(copy, 'n2') }),
     record({ n3: verdictOf(copy, 'n3') }, { runID: 'first' }),
   ];
-  const rest = await foresee({ ...copy, objects: [...copy.objects, ...records] }, plan({}, { run }));
+  const rest = await foresee(
+    { ...copy, objects: [...copy.objects, ...records] },
+    plan({}, { run }),
+  );
   assert.deepEqual(
     [all.nodes.map(({ node }) => node), rest.nodes.map(({ node }) => node), rest.plan.phases],
     [workers, ['n3', 'n4'], { Complete: 1 }],
@@ -111,8 +143,11 @@ test('a plan that runs goes on from where it is: what is done stays done', async
   assert.ok(rest.notes.includes('the run is under way: its 2 verdicts stay'));
 });
 
-/** A copy that was taken while the plan is at work on n1: its hold, its record of the node, and its pod, which runs. */
-const atWork = (copy: ClusterSnapshot) => {
+/**
+ * A copy that was taken while the plan is at work on n1: its hold, its record of the node, and its
+ * pod, which runs.
+ */
+function atWork(copy: ClusterSnapshot) {
   const found = ofKind(copy.objects, 'Node').find(node => text(node, 'metadata', 'name') === 'n1');
   const uid = text(found ?? {}, 'metadata', 'uid');
   const hold = {
@@ -136,7 +171,14 @@ const atWork = (copy: ClusterSnapshot) => {
       uid: 'w1',
       labels: { 'drydock.dev/maintenance-plan': 'kernel' },
       annotations: { 'drydock.dev/maintenance-plan': 'kernel' },
-      ownerReferences: [{ apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenancePlan', name: 'kernel', uid: 'uid-kernel' }],
+      ownerReferences: [
+        {
+          apiVersion: 'drydock.dev/v1alpha1',
+          kind: 'MaintenancePlan',
+          name: 'kernel',
+          uid: 'uid-kernel',
+        },
+      ],
     },
     spec: {
       nodeName: 'n1',
@@ -160,7 +202,12 @@ const atWork = (copy: ClusterSnapshot) => {
     },
   ];
   const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
-  const before = writeHoldRecord({ unschedulable: false, taints: {}, labels: {}, kinds: ['maintenances.drydock.dev'] });
+  const before = writeHoldRecord({
+    unschedulable: false,
+    taints: {},
+    labels: {},
+    kinds: ['maintenances.drydock.dev'],
+  });
   const held = copy.objects.map(one =>
     one['kind'] === 'Node' && text(one, 'metadata', 'name') === 'n1'
       ? {
@@ -170,13 +217,21 @@ const atWork = (copy: ClusterSnapshot) => {
         }
       : one,
   );
-  return { copy: { ...copy, objects: [...held, hold] }, status: { run, inFlight }, work: [namespace, pod] };
-};
+  return {
+    copy: { ...copy, objects: [...held, hold] },
+    status: { run, inFlight },
+    work: [namespace, pod],
+  };
+}
 
 test('a node in flight is let go of in the copy, and begun with anew', async () => {
   const { copy, status } = atWork(await cluster());
   const seen = await foresee(copy, plan({}, status));
-  assert.deepEqual([seen.nodes.map(({ node }) => node), seen.plan.phases], [workers, { Complete: 1 }], JSON.stringify(seen.plan));
+  assert.deepEqual(
+    [seen.nodes.map(({ node }) => node), seen.plan.phases],
+    [workers, { Complete: 1 }],
+    JSON.stringify(seen.plan),
+  );
   assert.ok(seen.notes.includes('1 node is in flight: begun again here'));
 });
 
@@ -185,51 +240,97 @@ test('the pod that works on a node at that moment keeps the copy of the node fro
   const busy = { ...copy, objects: [...copy.objects, ...work] };
   const idle = await foresee(copy, plan({}, status));
   const seen = await foresee(busy, plan({}, status));
-  assert.deepEqual([seen.nodes.map(({ node }) => node), seen.plan.phases], [workers, { Complete: 1 }], JSON.stringify(seen.plan));
-  const difference = Math.abs((seen.plan.complete?.medianMs ?? 0) - (idle.plan.complete?.medianMs ?? 0));
+  assert.deepEqual(
+    [seen.nodes.map(({ node }) => node), seen.plan.phases],
+    [workers, { Complete: 1 }],
+    JSON.stringify(seen.plan),
+  );
+  const difference = Math.abs(
+    (seen.plan.complete?.medianMs ?? 0) - (idle.plan.complete?.medianMs ?? 0),
+  );
   assert.ok(difference < 1000, `${difference} ms longer or shorter than without it`);
 });
 
 /** A pod of the plan that waits for its image, as its kubelet says it. */
-const imageless = (pod: JsonObject): JsonObject => ({
-  ...pod,
-  status: {
-    phase: 'Pending',
-    containerStatuses: [
-      { name: 'up', ready: false, restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } } },
-    ],
-  },
-});
+function imageless(pod: JsonObject): JsonObject {
+  return {
+    ...pod,
+    status: {
+      phase: 'Pending',
+      containerStatuses: [
+        {
+          name: 'up',
+          ready: false,
+          restartCount: 0,
+          state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } },
+        },
+      ],
+    },
+  };
+}
 
 test('work that cannot start in the cluster does not start in its copy, and the cause is named', async () => {
   const { copy, status, work } = atWork(await cluster());
   const [namespace = {}, pod = {}] = work;
   const stuck = { ...copy, objects: [...copy.objects, namespace, imageless(pod)].map(redacted) };
   const seen = await foresee(stuck, redacted(plan({}, status)));
-  assert.deepEqual([seen.finishes, seen.plan.failures.map(({ node }) => node)], [false, ['n1']], JSON.stringify(seen.plan));
+  assert.deepEqual(
+    [seen.finishes, seen.plan.failures.map(({ node }) => node)],
+    [false, ['n1']],
+    JSON.stringify(seen.plan),
+  );
   assert.match(seen.plan.failures[0]?.message ?? '', /could not begin.*ImagePullBackOff/);
   assert.ok(seen.notes.includes('1 pod of the plan cannot start now, and will not here'));
 });
 
 /** What the plan has stored of the preparation of a node. */
-const preparing = (copy: ClusterSnapshot, name: string, state: string, more: JsonObject = {}): JsonObject => {
+function preparing(
+  copy: ClusterSnapshot,
+  name: string,
+  state: string,
+  more: JsonObject = {},
+): JsonObject {
   const nodeUID = text(verdictOf(copy, name), 'nodeUID');
-  const of = { name: 'kernel', uid: 'uid-kernel', run: { startedAt: Temporal.Instant.from(run.startTime) } };
+  const of = {
+    name: 'kernel',
+    uid: 'uid-kernel',
+    run: { startedAt: Temporal.Instant.from(run.startTime) },
+  };
   const pod = podNameFor({ plan: of, nonce: 'k4vz' }, preparePurpose(of, nodeUID));
-  return { node: name, nodeUID, state, since: run.startTime, pod, message: state === 'Failed' ? 'disk full' : '', ...more };
-};
+  return {
+    node: name,
+    nodeUID,
+    state,
+    since: run.startTime,
+    pod,
+    message: state === 'Failed' ? 'disk full' : '',
+    ...more,
+  };
+}
 
 test('preparations that have failed or cannot start keep their nodes from being begun with, as in the cluster', async () => {
   const copy = await cluster();
-  const prepare = { job: { podSpec: { containers: [{ name: 'up', image: 'example.test/load:1' }] } }, timeoutSeconds: 900 };
+  const prepare = {
+    job: { podSpec: { containers: [{ name: 'up', image: 'example.test/load:1' }] } },
+    timeoutSeconds: 900,
+  };
   const stuck = preparing(copy, 'n2', 'Running', { podUID: 'p2' });
-  const pod = imageless({ ...atWork(copy).work[1], metadata: { name: text(stuck, 'pod'), namespace: workNamespace, uid: 'p2' } });
+  const pod = imageless({
+    ...atWork(copy).work[1],
+    metadata: { name: text(stuck, 'pod'), namespace: workNamespace, uid: 'p2' },
+  });
   const pods = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: workNamespace } },
     { ...pod, spec: { ...part(pod, 'spec'), nodeName: 'n2' } },
   ];
-  const status = { run, preparing: [preparing(copy, 'n1', 'Failed'), stuck, preparing(copy, 'n3', 'Prepared')] };
-  const seen = await foresee({ ...copy, objects: [...copy.objects, ...pods].map(redacted) }, redacted(plan({ prepare }, status)));
+  const status = {
+    run,
+    preparing: [preparing(copy, 'n1', 'Failed'), stuck, preparing(copy, 'n3', 'Prepared')],
+  };
+  const seen = await foresee(
+    { ...copy, objects: [...copy.objects, ...pods].map(redacted) },
+    redacted(plan({ prepare }, status)),
+  );
   assert.deepEqual(
     [seen.finishes, seen.nodes.map(({ node }) => node), seen.plan.left],
     [false, ['n3', 'n4'], 2],
@@ -237,17 +338,28 @@ test('preparations that have failed or cannot start keep their nodes from being 
   );
   const waits = seen.plan.waiting.map(({ word, who }) => `${word} ${who}`).join('\n');
   assert.match(waits, /Blocked its preparation has failed/);
-  assert.ok(seen.notes.includes('the preparation of 1 node has failed or refuses, and stays so'), seen.notes.join());
+  assert.ok(
+    seen.notes.includes('the preparation of 1 node has failed or refuses, and stays so'),
+    seen.notes.join(),
+  );
 });
 
 test('by cost the nodes with the fewest pods begin where that moves fewer pods twice, and the summary names them', async () => {
-  const places = Object.entries({ n1: 12, n2: 6, n3: 1, n4: 6 }).flatMap(([node, pods]) => Array.from({ length: pods }, () => node));
+  const places = Object.entries({ n1: 12, n2: 6, n3: 1, n4: 6 }).flatMap(([node, pods]) =>
+    Array.from({ length: pods }, () => node),
+  );
   const copy = placed(await cluster(places.length), places);
   const byName = await foresee(copy, plan({ order: { by: ['Name'] } }));
   const byCost = await foresee(copy, plan({ order: { by: ['Cost', 'Name'] } }));
   assert.equal(byCost.nodes[0]?.node, 'n3');
-  assert.ok(byCost.moves.again < byName.moves.again, `${byCost.moves.again} of ${byName.moves.again}`);
+  assert.ok(
+    byCost.moves.again < byName.moves.again,
+    `${byCost.moves.again} of ${byName.moves.again}`,
+  );
   const summary = readSummary(summaryText(planSummary(byCost)));
-  assert.deepEqual([summary?.firstNodes[0], summary?.podsMovedAgain, summary?.finishes], ['n3', byCost.moves.again, true]);
+  assert.deepEqual(
+    [summary?.firstNodes[0], summary?.podsMovedAgain, summary?.finishes],
+    ['n3', byCost.moves.again, true],
+  );
   assert.deepEqual(byName.plan.firstNodes, []);
 });

@@ -30,7 +30,12 @@ export type PlanSimulation = {
   readonly firstNodes: readonly string[];
 };
 
-export type PlanRunProgress = { readonly done: number; readonly due: number; readonly inFlight: number; readonly madeUpMs: number };
+export type PlanRunProgress = {
+  readonly done: number;
+  readonly due: number;
+  readonly inFlight: number;
+  readonly madeUpMs: number;
+};
 
 /**
  * One run of a plan: its nodes, and the plan's own outcome. Times in milliseconds since the plan
@@ -59,9 +64,14 @@ type Play = {
 };
 
 /** Creates every approval that the plan waits for. */
-const approve = ({ sandbox }: Play, plan: Stored): void => {
+function approve({ sandbox }: Play, plan: Stored): void {
   const run = (plan['status'] as JsonObject | undefined)?.['run'];
-  if (!objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(({ word }) => word === 'Approval')) return;
+  if (
+    !objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(
+      ({ word }) => word === 'Approval',
+    )
+  )
+    return;
   const { name, uid } = plan.metadata;
   const stage = text(run, 'stage');
   const specHash = text(plan['status'], 'specHash');
@@ -71,15 +81,27 @@ const approve = ({ sandbox }: Play, plan: Stored): void => {
     stage === '' ? {} : { stage },
   );
   // An approval that exists already is refused.
-  sandbox.clock.after(0, () => void writesOn(sandbox.cluster.registry).create('maintenanceapprovals.drydock.dev', approval));
-};
+  sandbox.clock.after(
+    0,
+    () =>
+      void writesOn(sandbox.cluster.registry).create('maintenanceapprovals.drydock.dev', approval),
+  );
+}
 
-const isStill = ({ pods, progress, order, traces }: Play): boolean => {
-  const lastMs = Math.max(progress.changedMs, ...pods.changedMs.values(), ...[...traces.values()].map(({ beganMs = 0 }) => beganMs));
+function isStill({ pods, progress, order, traces }: Play): boolean {
+  const lastMs = Math.max(
+    progress.changedMs,
+    ...pods.changedMs.values(),
+    ...[...traces.values()].map(({ beganMs = 0 }) => beganMs),
+  );
   return pods.nowMs - lastMs >= quietMs && !progress.isDue(pods.nowMs, order.horizonMs);
-};
+}
 
-const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: PlanRunProgress) => void): Promise<void> => {
+async function untilOver(
+  play: Play,
+  waits: WaitRecorder,
+  tell: (progress: PlanRunProgress) => void,
+): Promise<void> {
   const { sandbox, order, pods, progress } = play;
   let seen = -1;
   let idle = 0;
@@ -89,29 +111,53 @@ const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: PlanR
     const moved = pods.departures + progress.changedMs;
     idle = moved === seen ? idle + 1 : 0;
     seen = moved;
-    tell({ done: progress.done, due: progress.due, inFlight: progress.inFlight, madeUpMs: pods.nowMs });
+    tell({
+      done: progress.done,
+      due: progress.due,
+      inFlight: progress.inFlight,
+      madeUpMs: pods.nowMs,
+    });
   }
-};
+}
 
-const outcomeOf = ({ verdict, endedMs }: NodeProgress): NodeRun['outcome'] => {
+function outcomeOf({ verdict, endedMs }: NodeProgress): NodeRun['outcome'] {
   if (verdict === 'Done') return 'drained';
   return endedMs === undefined ? 'stuck' : 'failed';
-};
+}
 
 /** Returns the run of a node: its Maintenance has its waits, the plan its start and end. */
-const nodeRun = ({ traces }: Play, one: NodeProgress): NodeRun => {
+function nodeRun({ traces }: Play, one: NodeProgress): NodeRun {
   const { node, beganMs, endedMs } = one;
-  const trace: MaintenanceTrace = traces.get(node) ?? { node, name: node, state: 'Pending', message: '', waits: new Map() };
+  const trace: MaintenanceTrace = traces.get(node) ?? {
+    node,
+    name: node,
+    state: 'Pending',
+    message: '',
+    waits: new Map(),
+  };
   const { drainedMs: _drained, failedMs: _failed, ...rest } = trace;
   const outcome = outcomeOf(one);
-  const ended = endedMs === undefined ? {} : outcome === 'drained' ? { drainedMs: endedMs } : { failedMs: endedMs };
-  return { outcome, trace: { ...rest, ...(one.message !== undefined && { message: one.message }), beganMs, ...ended } };
-};
+  const ended =
+    endedMs === undefined
+      ? {}
+      : outcome === 'drained'
+        ? { drainedMs: endedMs }
+        : { failedMs: endedMs };
+  return {
+    outcome,
+    trace: {
+      ...rest,
+      ...(one.message !== undefined && { message: one.message }),
+      beganMs,
+      ...ended,
+    },
+  };
+}
 
-const create = ({ cluster }: Sandbox, plan: JsonObject): void => {
+function create({ cluster }: Sandbox, plan: JsonObject): void {
   const written = writesOn(cluster.registry).create(resource, plan);
   if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
-};
+}
 
 /** Milliseconds within which the operator reconciles a new plan and writes its status. */
 const seenMs = 1000;
@@ -120,27 +166,36 @@ const seenMs = 1000;
  * Creates the plan, paused, where there is state to transfer before it starts. Returns false
  * without creating it otherwise.
  */
-const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanSimulation): Promise<boolean> => {
+async function giveRun(
+  sandbox: Sandbox,
+  { plan, soFar, firstNodes }: PlanSimulation,
+): Promise<boolean> {
   if (!isUnderWay(soFar) && firstNodes.length === 0) return false;
   create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
   await sandbox.clock.advance(seenMs);
   takeOver(sandbox, plan.name, soFar, firstNodes);
   await sandbox.clock.advance(seenMs);
   return true;
-};
+}
 
-const perform = async (
+async function perform(
   sandboxOptions: SandboxOptions,
   sandbox: Sandbox,
   order: PlanSimulation,
   { workloads, tell }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'tell'>,
-): Promise<Play> => {
+): Promise<Play> {
   const { registry } = sandbox.cluster;
   const isGiven = await giveRun(sandbox, order);
   const progress = new PlanProgress(sandbox.clock.now().epochMilliseconds);
-  const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => progress.nodes.has(node));
+  const pods = new PodRecord(registry.store, workloads, sandbox.clock, node =>
+    progress.nodes.has(node),
+  );
   const play: Play = { sandbox, order, pods, progress, traces: new Map() };
-  const waits = new WaitRecorder(registry, sandboxOptions.adapters, trace => void play.traces.set(trace.node, trace));
+  const waits = new WaitRecorder(
+    registry,
+    sandboxOptions.adapters,
+    trace => void play.traces.set(trace.node, trace),
+  );
   const work = new NodeWork(sandbox, order.plan, order.times, order.soFar);
   const unsubscribe = registry.store.subscribe(({ type, object }) => {
     if (type === 'removed') return;
@@ -153,17 +208,17 @@ const perform = async (
   for (const part of [waits, work, pods]) part.end();
   unsubscribe();
   return play;
-};
+}
 
 /**
  * Simulates a plan once, in simulated time. Throws a PlannedMaintenanceError when the API refuses
  * it.
  */
-export const simulatePlan = async (
+export async function simulatePlan(
   sandboxOptions: SandboxOptions,
   order: PlanSimulation,
   options: RunOptions<PlanRunProgress>,
-): Promise<PlanRun> => {
+): Promise<PlanRun> {
   const { plan, soFar } = order;
   const neverStarts = (pod: Stored): boolean => stuckAs(soFar, plan.name, pod) !== undefined;
   const { run, played } = await runInSandbox(
@@ -174,6 +229,12 @@ export const simulatePlan = async (
   );
   const { phase, message, waiting, due, completeMs, openings } = played.progress;
   const isComplete = phase === 'Complete';
-  const end = { phase, message, openings, waiting: isComplete ? [] : waiting, left: isComplete ? 0 : due };
+  const end = {
+    phase,
+    message,
+    openings,
+    waiting: isComplete ? [] : waiting,
+    left: isComplete ? 0 : due,
+  };
   return { ...run, ...end, ...(completeMs !== undefined && { completeMs }) };
-};
+}

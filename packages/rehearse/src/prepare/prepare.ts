@@ -9,7 +9,14 @@ import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/wo
 const notLoaded = new Set(['Event', 'StorageClass']);
 
 /** Kinds of owners that are simulated, or whose pods are never recreated. */
-const playedOwners = new Set(['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'Node', 'VirtualMachineInstance']);
+const playedOwners = new Set([
+  'ReplicaSet',
+  'StatefulSet',
+  'DaemonSet',
+  'Job',
+  'Node',
+  'VirtualMachineInstance',
+]);
 
 /** Label of the pods of an unknown controller. */
 const standInLabel = 'drydock.dev/rehearsed-owner';
@@ -17,23 +24,32 @@ const standInLabel = 'drydock.dev/rehearsed-owner';
 /** Annotation of a node without a simulated kubelet: its state never changes. */
 const silentNode = { 'drydock.test/dead': 'true' };
 
-const withMetadata = (object: JsonObject, changes: JsonObject): JsonObject => ({
-  ...object,
-  metadata: without({ ...part(object, 'metadata'), ...changes }),
-});
+function withMetadata(object: JsonObject, changes: JsonObject): JsonObject {
+  return {
+    ...object,
+    metadata: without({ ...part(object, 'metadata'), ...changes }),
+  };
+}
 
-const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+function isFinished(pod: JsonObject): boolean {
+  return ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+}
 
-const standInName = (owner: JsonObject): string => `${text(owner, 'kind').toLowerCase()}-${text(owner, 'name')}`;
+function standInName(owner: JsonObject): string {
+  return `${text(owner, 'kind').toLowerCase()}-${text(owner, 'name')}`;
+}
 
 /**
  * Returns a stand-in for a controller of an unknown kind, or one that could not be read: it keeps
  * the number of its pods.
  */
-const standIn = (owner: JsonObject, pods: readonly JsonObject[]): JsonObject => {
+function standIn(owner: JsonObject, pods: readonly JsonObject[]): JsonObject {
   const [first = {}] = pods;
   const { nodeName: _node, hostname: _host, ...spec } = part(first, 'spec');
-  const labels = { ...strings(at(first, 'metadata', 'labels')), [standInLabel]: text(owner, 'uid') };
+  const labels = {
+    ...strings(at(first, 'metadata', 'labels')),
+    [standInLabel]: text(owner, 'uid'),
+  };
   return {
     apiVersion: 'apps/v1',
     kind: 'ReplicaSet',
@@ -45,35 +61,52 @@ const standIn = (owner: JsonObject, pods: readonly JsonObject[]): JsonObject => 
       generation: 1,
     },
     spec: {
-      replicas: pods.filter(pod => !isFinished(pod) && at(pod, 'metadata', 'deletionTimestamp') === undefined).length,
+      replicas: pods.filter(
+        pod => !isFinished(pod) && at(pod, 'metadata', 'deletionTimestamp') === undefined,
+      ).length,
       selector: { matchLabels: { [standInLabel]: text(owner, 'uid') } },
       template: { metadata: { labels }, spec },
     },
   };
-};
+}
 
-const handedOver = (pod: JsonObject, owner: JsonObject): JsonObject => {
-  const reference = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: standInName(owner), uid: text(owner, 'uid'), controller: true };
+function handedOver(pod: JsonObject, owner: JsonObject): JsonObject {
+  const reference = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name: standInName(owner),
+    uid: text(owner, 'uid'),
+    controller: true,
+  };
   const labels = { ...strings(at(pod, 'metadata', 'labels')), [standInLabel]: text(owner, 'uid') };
   return withMetadata(pod, { labels, ownerReferences: [reference] });
-};
+}
 
 /**
  * Gives pods of missing controllers a stand-in; drops other missing owners, so that the garbage
  * collector does not delete their dependents.
  */
-const owned = (all: readonly JsonObject[]): readonly JsonObject[] => {
+function owned(all: readonly JsonObject[]): readonly JsonObject[] {
   const uids = new Set(all.map(uidOf));
-  const isThere = (reference: JsonObject): boolean => uids.has(text(reference, 'uid')) && playedOwners.has(text(reference, 'kind'));
+  const isThere = (reference: JsonObject): boolean =>
+    uids.has(text(reference, 'uid')) && playedOwners.has(text(reference, 'kind'));
   const orphaned = new Map<string, { readonly owner: JsonObject; readonly pods: JsonObject[] }>();
   const kept: JsonObject[] = [];
   for (const object of all) {
     const owner = controllerRef(object);
     const isPod = object['kind'] === 'Pod';
     if (!isPod || owner === undefined || isThere(owner) || text(owner, 'kind') === 'Node') {
-      const references = objects(at(object, 'metadata', 'ownerReferences')).filter(one => uids.has(text(one, 'uid')));
+      const references = objects(at(object, 'metadata', 'ownerReferences')).filter(one =>
+        uids.has(text(one, 'uid')),
+      );
       const isMirror = isPod && text(owner, 'kind') === 'Node';
-      kept.push(isMirror ? object : withMetadata(object, { ownerReferences: references.length === 0 ? undefined : [...references] }));
+      kept.push(
+        isMirror
+          ? object
+          : withMetadata(object, {
+              ownerReferences: references.length === 0 ? undefined : [...references],
+            }),
+      );
       continue;
     }
     const uid = text(owner, 'uid');
@@ -83,63 +116,97 @@ const owned = (all: readonly JsonObject[]): readonly JsonObject[] => {
     kept.push(handedOver(object, owner));
   }
   return [...kept, ...[...orphaned.values()].map(({ owner, pods }) => standIn(owner, pods))];
-};
+}
 
 /**
  * Returns priority classes that pods name and that could not be read: without them no pod could be
  * recreated.
  */
-const missingClasses = (all: readonly JsonObject[]): readonly JsonObject[] => {
-  const known = new Set([...ofKind(all, 'PriorityClass').map(nameOf), 'system-node-critical', 'system-cluster-critical']);
+function missingClasses(all: readonly JsonObject[]): readonly JsonObject[] {
+  const known = new Set([
+    ...ofKind(all, 'PriorityClass').map(nameOf),
+    'system-node-critical',
+    'system-cluster-critical',
+  ]);
   const made = new Map<string, JsonObject>();
   for (const pod of ofKind(all, 'Pod')) {
     const name = text(pod, 'spec', 'priorityClassName');
     if (name === '' || known.has(name)) continue;
-    const [value, preemptionPolicy] = [at(pod, 'spec', 'priority') ?? 0, at(pod, 'spec', 'preemptionPolicy') ?? 'PreemptLowerPriority'];
-    made.set(name, { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name }, value, preemptionPolicy });
+    const [value, preemptionPolicy] = [
+      at(pod, 'spec', 'priority') ?? 0,
+      at(pod, 'spec', 'preemptionPolicy') ?? 'PreemptLowerPriority',
+    ];
+    made.set(name, {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name },
+      value,
+      preemptionPolicy,
+    });
   }
   return [...made.values()];
-};
+}
 
-const isReadyNode = (node: JsonObject): boolean =>
-  objects(at(node, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
+function isReadyNode(node: JsonObject): boolean {
+  return objects(at(node, 'status', 'conditions')).some(
+    one => one['type'] === 'Ready' && one['status'] === 'True',
+  );
+}
 
 /**
  * Returns whether a pod has only just started, so that it will become ready like any other: it is
  * started again.
  */
-const young = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
+function young(pod: JsonObject, takenAt: Temporal.Instant): boolean {
   const created = Date.parse(text(pod, 'metadata', 'creationTimestamp'));
-  const restarts = objects(at(pod, 'status', 'containerStatuses')).some(({ restartCount }) => Number(restartCount ?? 0) > 0);
-  const isReady = objects(at(pod, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
-  return text(pod, 'status', 'phase') === 'Running' && !isReady && !restarts && takenAt.epochMilliseconds - created < youngMs;
-};
+  const restarts = objects(at(pod, 'status', 'containerStatuses')).some(
+    ({ restartCount }) => Number(restartCount ?? 0) > 0,
+  );
+  const isReady = objects(at(pod, 'status', 'conditions')).some(
+    one => one['type'] === 'Ready' && one['status'] === 'True',
+  );
+  return (
+    text(pod, 'status', 'phase') === 'Running' &&
+    !isReady &&
+    !restarts &&
+    takenAt.epochMilliseconds - created < youngMs
+  );
+}
 
 /** Milliseconds until a pod that is not ready counts as one that never becomes so. */
 const youngMs = 120_000;
 
 /** Returns whether an annotation directs a simulated kubelet in tests: a rehearsal ignores it. */
-const isSandboxDirection = (key: string): boolean => key.startsWith('drydock.test/');
+function isSandboxDirection(key: string): boolean {
+  return key.startsWith('drydock.test/');
+}
 
-const undirected = (object: JsonObject): JsonObject => {
+function undirected(object: JsonObject): JsonObject {
   const annotations = strings(at(object, 'metadata', 'annotations'));
   if (!Object.keys(annotations).some(isSandboxDirection)) return object;
-  const kept = Object.fromEntries(Object.entries(annotations).filter(([key]) => !isSandboxDirection(key)));
+  const kept = Object.fromEntries(
+    Object.entries(annotations).filter(([key]) => !isSandboxDirection(key)),
+  );
   return withMetadata(object, { annotations: kept });
-};
+}
 
-const withoutDirections = (object: JsonObject): JsonObject => {
+function withoutDirections(object: JsonObject): JsonObject {
   const template = at(object, 'spec', 'template');
   const clean = object['kind'] === 'Pod' ? undirected(object) : object;
-  return isObject(template) ? { ...clean, spec: { ...part(clean, 'spec'), template: undirected(template) } } : clean;
-};
+  return isObject(template)
+    ? { ...clean, spec: { ...part(clean, 'spec'), template: undirected(template) } }
+    : clean;
+}
 
-const settled = (object: JsonObject, takenAt: Temporal.Instant): JsonObject => {
+function settled(object: JsonObject, takenAt: Temporal.Instant): JsonObject {
   if (object['kind'] === 'Node' && !isReadyNode(object))
-    return withMetadata(object, { annotations: { ...strings(at(object, 'metadata', 'annotations')), ...silentNode } });
-  if (object['kind'] === 'Pod' && young(object, takenAt)) return { ...object, status: { ...part(object, 'status'), phase: 'Pending' } };
+    return withMetadata(object, {
+      annotations: { ...strings(at(object, 'metadata', 'annotations')), ...silentNode },
+    });
+  if (object['kind'] === 'Pod' && young(object, takenAt))
+    return { ...object, status: { ...part(object, 'status'), phase: 'Pending' } };
   return object;
-};
+}
 
 const waitsForNothing = new Set(['ContainerCreating', 'PodInitializing', '']);
 
@@ -147,13 +214,21 @@ const waitsForNothing = new Set(['ContainerCreating', 'PodInitializing', '']);
  * Returns whether a pod has had enough time, and waits for something that does not arrive: an
  * image, its settings, the end of its crashes.
  */
-export const isStuck = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
-  const statuses = [...objects(at(pod, 'status', 'containerStatuses')), ...objects(at(pod, 'status', 'initContainerStatuses'))];
-  if (statuses.some(one => !waitsForNothing.has(text(one, 'state', 'waiting', 'reason')))) return true;
+export function isStuck(pod: JsonObject, takenAt: Temporal.Instant): boolean {
+  const statuses = [
+    ...objects(at(pod, 'status', 'containerStatuses')),
+    ...objects(at(pod, 'status', 'initContainerStatuses')),
+  ];
+  if (statuses.some(one => !waitsForNothing.has(text(one, 'state', 'waiting', 'reason'))))
+    return true;
   const bound = text(pod, 'spec', 'nodeName') !== '';
   const created = Date.parse(text(pod, 'metadata', 'creationTimestamp'));
-  return bound && text(pod, 'status', 'phase') === 'Pending' && takenAt.epochMilliseconds - created > 5 * youngMs;
-};
+  return (
+    bound &&
+    text(pod, 'status', 'phase') === 'Pending' &&
+    takenAt.epochMilliseconds - created > 5 * youngMs
+  );
+}
 
 /** Milliseconds beyond its grace period after which a terminating pod counts as stuck. */
 const overdueMs = 60_000;
@@ -172,8 +247,13 @@ export type UnhealthyPods = {
  * Returns pods that wait for something that does not arrive, that do not terminate, or whose node
  * is silent.
  */
-export const unhealthyPodsIn = (all: readonly JsonObject[], takenAt: Temporal.Instant): UnhealthyPods => {
-  const dead = new Set(ofKind(all, 'Node').flatMap(node => (isReadyNode(node) ? [] : [nameOf(node)])));
+export function unhealthyPodsIn(
+  all: readonly JsonObject[],
+  takenAt: Temporal.Instant,
+): UnhealthyPods {
+  const dead = new Set(
+    ofKind(all, 'Node').flatMap(node => (isReadyNode(node) ? [] : [nameOf(node)])),
+  );
   const [neverReady, neverGone] = [new Set<string>(), new Set<string>()];
   for (const pod of ofKind(all, 'Pod')) {
     const isLost = dead.has(text(pod, 'spec', 'nodeName'));
@@ -182,18 +262,27 @@ export const unhealthyPodsIn = (all: readonly JsonObject[], takenAt: Temporal.In
     if (isLost || takenAt.epochMilliseconds - until > overdueMs) neverGone.add(uidOf(pod));
   }
   return { neverReady, neverGone };
-};
+}
 
 /** Returns distinct objects: of duplicates in several files, the last one counts. */
-export const unique = (all: readonly JsonObject[]): readonly JsonObject[] => [
-  ...new Map<Json, JsonObject>(all.map(one => [`${text(one, 'kind')} ${text(one, 'apiVersion')} ${keyOf(one)}`, one])).values(),
-];
+export function unique(all: readonly JsonObject[]): readonly JsonObject[] {
+  return [
+    ...new Map<Json, JsonObject>(
+      all.map(one => [`${text(one, 'kind')} ${text(one, 'apiVersion')} ${keyOf(one)}`, one]),
+    ).values(),
+  ];
+}
 
 /**
  * Returns the objects to load: with stand-ins for unknown controllers, without informative kinds,
  * and at rest where the cluster was.
  */
-export const prepared = (all: readonly JsonObject[], takenAt: Temporal.Instant): readonly JsonObject[] => {
+export function prepared(
+  all: readonly JsonObject[],
+  takenAt: Temporal.Instant,
+): readonly JsonObject[] {
   const loaded = owned(all.filter(one => !notLoaded.has(text(one, 'kind'))));
-  return [...missingClasses(loaded), ...loaded].map(one => settled(withoutDirections(one), takenAt));
-};
+  return [...missingClasses(loaded), ...loaded].map(one =>
+    settled(withoutDirections(one), takenAt),
+  );
+}

@@ -1,4 +1,10 @@
-import { isObject, type JsonObject, type LabelSelector, matches, readSelector } from '@drydock/apimachinery';
+import {
+  isObject,
+  type JsonObject,
+  type LabelSelector,
+  matches,
+  readSelector,
+} from '@drydock/apimachinery';
 import { at, items, objects, strings, text } from '@drydock/kube-sim';
 import { controllerRef, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 import { isFinished, isInMotion, isReady } from './workload-state.ts';
@@ -21,14 +27,17 @@ import { isFinished, isInMotion, isReady } from './workload-state.ts';
 /** Kinds whose pods are recreated. */
 export const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
 
-const requiredTerms = (pod: JsonObject, kind: string): readonly JsonObject[] =>
-  objects(at(pod, 'spec', 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
+function requiredTerms(pod: JsonObject, kind: string): readonly JsonObject[] {
+  return objects(
+    at(pod, 'spec', 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'),
+  );
+}
 
 /**
  * Returns whether a pod acts whether or not it is on a drained node: it waits for room, frees some,
  * repels others, or is part of a VM.
  */
-const isActor = (pod: JsonObject): boolean => {
+function isActor(pod: JsonObject): boolean {
   const owner = text(controllerRef(pod), 'kind');
   return (
     text(pod, 'spec', 'nodeName') === '' ||
@@ -37,28 +46,41 @@ const isActor = (pod: JsonObject): boolean => {
     requiredTerms(pod, 'podAntiAffinity').length > 0 ||
     owner === 'VirtualMachineInstance'
   );
-};
+}
 
 /**
  * Returns nodes whose pods leave them: the targets, those of other maintenances, and those that
  * repel their pods.
  */
-export const busyNodes = (all: readonly JsonObject[], targets: ReadonlySet<string>): ReadonlySet<string> => {
+export function busyNodes(
+  all: readonly JsonObject[],
+  targets: ReadonlySet<string>,
+): ReadonlySet<string> {
   const busy = new Set(targets);
   for (const object of all) {
-    if (object['kind'] === 'Maintenance' || object['kind'] === 'NodeMaintenance') busy.add(text(object, 'spec', 'nodeName'));
+    if (object['kind'] === 'Maintenance' || object['kind'] === 'NodeMaintenance')
+      busy.add(text(object, 'spec', 'nodeName'));
     if (object['kind'] !== 'Node') continue;
-    const pushes = objects(at(object, 'spec', 'taints')).some(({ effect }) => effect === 'NoExecute');
-    if (pushes || !isReady(object) || strings(at(object, 'metadata', 'annotations'))['drydock.dev/before'] !== undefined)
+    const pushes = objects(at(object, 'spec', 'taints')).some(
+      ({ effect }) => effect === 'NoExecute',
+    );
+    if (
+      pushes ||
+      !isReady(object) ||
+      strings(at(object, 'metadata', 'annotations'))['drydock.dev/before'] !== undefined
+    )
       busy.add(nameOf(object));
   }
   return busy;
-};
+}
 
 /** Selection of pods by a selector, in namespaces. */
-type Pick = { readonly namespaces: readonly string[] | 'all'; readonly selector: LabelSelector | undefined };
+type Pick = {
+  readonly namespaces: readonly string[] | 'all';
+  readonly selector: LabelSelector | undefined;
+};
 
-const picksOf = (pod: JsonObject): readonly Pick[] => {
+function picksOf(pod: JsonObject): readonly Pick[] {
   const own = [namespaceOf(pod)];
   const ofTerm = (term: JsonObject): Pick => {
     const named = items(term['namespaces']).map(String);
@@ -71,8 +93,12 @@ const picksOf = (pod: JsonObject): readonly Pick[] => {
     namespaces: own,
     selector: readSelector(one['labelSelector']),
   }));
-  return [...requiredTerms(pod, 'podAffinity').map(ofTerm), ...requiredTerms(pod, 'podAntiAffinity').map(ofTerm), ...spread];
-};
+  return [
+    ...requiredTerms(pod, 'podAffinity').map(ofTerm),
+    ...requiredTerms(pod, 'podAntiAffinity').map(ofTerm),
+    ...spread,
+  ];
+}
 
 /** Grows the set of relevant pods by their workloads, budgets and affinities. */
 export class RelevantPods {
@@ -89,7 +115,9 @@ export class RelevantPods {
   constructor(all: readonly JsonObject[]) {
     const pods = all.filter(one => one['kind'] === 'Pod');
     const above = new Map(
-      all.filter(one => one['kind'] === 'ReplicaSet').map(set => [uidOf(set), text(controllerRef(set), 'uid') || uidOf(set)]),
+      all
+        .filter(one => one['kind'] === 'ReplicaSet')
+        .map(set => [uidOf(set), text(controllerRef(set), 'uid') || uidOf(set)]),
     );
     this.#top = pod => {
       const uid = text(controllerRef(pod), 'uid');
@@ -138,17 +166,26 @@ export class RelevantPods {
     this.#picked.add(id);
     const spaces = pick.namespaces === 'all' ? [...this.#bySpace.keys()] : pick.namespaces;
     for (const name of spaces)
-      for (const pod of this.#bySpace.get(name) ?? []) if (matches(pick.selector, strings(at(pod, 'metadata', 'labels')))) this.keep(pod);
+      for (const pod of this.#bySpace.get(name) ?? [])
+        if (matches(pick.selector, strings(at(pod, 'metadata', 'labels')))) this.keep(pod);
   }
 }
 
 /** Returns the relevant pods, and their workloads and budgets. */
-export const relevantPodsOf = (all: readonly JsonObject[], busy: ReadonlySet<string>): RelevantPods => {
+export function relevantPodsOf(
+  all: readonly JsonObject[],
+  busy: ReadonlySet<string>,
+): RelevantPods {
   const relevantPods = new RelevantPods(all);
   const pods = all.filter(one => one['kind'] === 'Pod');
-  for (const pod of pods) if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) relevantPods.keep(pod);
+  for (const pod of pods)
+    if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) relevantPods.keep(pod);
   for (const object of all)
-    if ((object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) && isInMotion(object)) relevantPods.keepTop(uidOf(object));
+    if (
+      (object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) &&
+      isInMotion(object)
+    )
+      relevantPods.keepTop(uidOf(object));
   relevantPods.grow();
   return relevantPods;
-};
+}

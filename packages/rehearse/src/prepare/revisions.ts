@@ -8,7 +8,14 @@ import { newUid, type RegistryContext } from '@drydock/kube-sim/registry';
  * no pod counts as outdated.
  */
 
-const revisionOf = (registry: RegistryContext, set: Stored, kind: string, name: string, hash: string, revision: number): Stored => {
+function revisionOf(
+  registry: RegistryContext,
+  set: Stored,
+  kind: string,
+  name: string,
+  hash: string,
+  revision: number,
+): Stored {
   const template = templateOf(set);
   const labels = {
     ...strings(at(template, 'metadata', 'labels')),
@@ -28,31 +35,39 @@ const revisionOf = (registry: RegistryContext, set: Stored, kind: string, name: 
     data: { spec: { template: { ...template, $patch: 'replace' } } },
     revision,
   };
-};
+}
 
 /**
  * Returns the hash of a DaemonSet's revision: the most frequent one among its pods, which is that
  * of the newest.
  */
-const hashOf = (registry: RegistryContext, set: Stored): string => {
+function hashOf(registry: RegistryContext, set: Stored): string {
   const counts = new Map<string, number>();
   for (const { metadata } of registry.store.indexed('pods', 'owner', set.metadata.uid)) {
     const hash = metadata.labels?.['controller-revision-hash'] ?? '';
     counts.set(hash, (counts.get(hash) ?? 0) + 1);
   }
   return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? '';
-};
+}
 
 /** Creates the revisions of all loaded sets. */
-export const makeRevisions = (registry: RegistryContext): void => {
+export function makeRevisions(registry: RegistryContext): void {
   const { store } = registry;
   for (const set of store.list('statefulsets.apps')) {
     const name = text(set, 'status', 'updateRevision');
     const hash = name.slice(set.metadata.name.length + 1);
-    if (name !== '') store.put('controllerrevisions.apps', revisionOf(registry, set, 'StatefulSet', name, hash, 1));
+    if (name !== '')
+      store.put(
+        'controllerrevisions.apps',
+        revisionOf(registry, set, 'StatefulSet', name, hash, 1),
+      );
   }
   for (const set of store.list('daemonsets.apps')) {
     const hash = hashOf(registry, set);
-    if (hash !== '') store.put('controllerrevisions.apps', revisionOf(registry, set, 'DaemonSet', `${set.metadata.name}-${hash}`, hash, 1));
+    if (hash !== '')
+      store.put(
+        'controllerrevisions.apps',
+        revisionOf(registry, set, 'DaemonSet', `${set.metadata.name}-${hash}`, hash, 1),
+      );
   }
-};
+}

@@ -24,7 +24,9 @@ export type CopyOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'ope
   readonly readsPlans?: boolean;
 };
 
-const ofPlans = (leftOut: string): boolean => leftOut.startsWith('maintenanceplan');
+function ofPlans(leftOut: string): boolean {
+  return leftOut.startsWith('maintenanceplan');
+}
 
 /** Limit of named objects that could not be loaded. */
 const maxNamed = 5;
@@ -45,7 +47,14 @@ export class SandboxSnapshot {
 
   /** Prepares a copy; `targets` are the nodes that may be taken out of service. */
   constructor(
-    { copy, defaults, clientLimit, fewPods = defaultFewPods, readsPlans = false, ...rest }: CopyOptions,
+    {
+      copy,
+      defaults,
+      clientLimit,
+      fewPods = defaultFewPods,
+      readsPlans = false,
+      ...rest
+    }: CopyOptions,
     targets: ReadonlySet<string>,
   ) {
     const { takenAt } = copy;
@@ -61,35 +70,64 @@ export class SandboxSnapshot {
     const objects = prepared(affordable, takenAt);
     const { definitions, adapters, operate } = rest;
     const sick = unhealthyPodsIn(copy.objects, takenAt);
-    this.sandboxOptions = { definitions, adapters, operate, takenAt, learned: this.#learned, limits, objects, sick };
+    this.sandboxOptions = {
+      definitions,
+      adapters,
+      operate,
+      takenAt,
+      learned: this.#learned,
+      limits,
+      objects,
+      sick,
+    };
   }
 
   /** Records an object that a run could not load. */
   readonly unloaded = (what: string): void => void this.#unloaded.add(what);
 
   /** Returns the facts about the copy for a forecast of these runs. */
-  about(runs: readonly SimulatedRun[]): Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
+  about(
+    runs: readonly SimulatedRun[],
+  ): Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
     const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
     const learned = { ...this.#learned.from([...moved].sort()), controlPlane: this.#controlPlane };
-    return { takenAt: this.#copy.takenAt.toString(), copied: this.#counts(), learned, notes: this.#notes() };
+    return {
+      takenAt: this.#copy.takenAt.toString(),
+      copied: this.#counts(),
+      learned,
+      notes: this.#notes(),
+    };
   }
 
   #counts(): RehearsalForecast['copied'] {
-    const count = (kind: string, objects: readonly JsonObject[] = this.#copy.objects): number => ofKind(objects, kind).length;
+    const count = (kind: string, objects: readonly JsonObject[] = this.#copy.objects): number =>
+      ofKind(objects, kind).length;
     const loadedPods = count('Pod', this.sandboxOptions.objects);
-    return { nodes: count('Node'), pods: count('Pod'), budgets: count('PodDisruptionBudget'), loadedPods };
+    return {
+      nodes: count('Node'),
+      pods: count('Pod'),
+      budgets: count('PodDisruptionBudget'),
+      loadedPods,
+    };
   }
 
   #notes(): readonly string[] {
     const named = [...this.#unloaded].sort();
-    const rest = named.length > maxNamed ? [`${named.length - maxNamed} more objects could not be taken over`] : [];
+    const rest =
+      named.length > maxNamed
+        ? [`${named.length - maxNamed} more objects could not be taken over`]
+        : [];
     return [
-      ...this.#copy.leftOut.filter(what => this.#readsPlans || !ofPlans(what)).map(what => `not in the copy: ${what}`),
+      ...this.#copy.leftOut
+        .filter(what => this.#readsPlans || !ofPlans(what))
+        .map(what => `not in the copy: ${what}`),
       ...named.slice(0, maxNamed).map(what => `could not be taken over: ${what}`),
       ...rest,
       ...this.#tooLarge.slice(0, maxNamed),
       ...(this.#tooLarge.length > maxNamed
-        ? [`${this.#tooLarge.length - maxNamed} more workloads ask for more pods than a rehearsal makes`]
+        ? [
+            `${this.#tooLarge.length - maxNamed} more workloads ask for more pods than a rehearsal makes`,
+          ]
         : []),
     ];
   }

@@ -1,16 +1,21 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, objects, text } from '@drydock/kube-sim';
 
-export const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+export function isFinished(pod: JsonObject): boolean {
+  return ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+}
 
-export const isReady = (object: JsonObject): boolean =>
-  objects(at(object, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
+export function isReady(object: JsonObject): boolean {
+  return objects(at(object, 'status', 'conditions')).some(
+    one => one['type'] === 'Ready' && one['status'] === 'True',
+  );
+}
 
 /**
  * Returns whether a workload is not in its desired state, so that it creates or deletes pods on its
  * own.
  */
-export const isInMotion = (workload: JsonObject): boolean => {
+export function isInMotion(workload: JsonObject): boolean {
   const wanted = at(workload, 'spec', 'replicas') ?? (workload['kind'] === 'Job' ? undefined : 1);
   const generation = Number(at(workload, 'metadata', 'generation') ?? 0);
   if (workload['kind'] === 'Job') return at(workload, 'status', 'completionTime') === undefined;
@@ -18,9 +23,14 @@ export const isInMotion = (workload: JsonObject): boolean => {
     const counts = ['currentNumberScheduled', 'numberReady', 'updatedNumberScheduled'].map(field =>
       Number(at(workload, 'status', field) ?? 0),
     );
-    return counts.some(count => count !== Number(at(workload, 'status', 'desiredNumberScheduled') ?? 0));
+    return counts.some(
+      count => count !== Number(at(workload, 'status', 'desiredNumberScheduled') ?? 0),
+    );
   }
-  const fields = workload['kind'] === 'ReplicaSet' ? ['replicas', 'readyReplicas'] : ['replicas', 'readyReplicas', 'updatedReplicas'];
+  const fields =
+    workload['kind'] === 'ReplicaSet'
+      ? ['replicas', 'readyReplicas']
+      : ['replicas', 'readyReplicas', 'updatedReplicas'];
   const isSeen = Number(at(workload, 'status', 'observedGeneration') ?? 0) >= generation;
   return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
-};
+}

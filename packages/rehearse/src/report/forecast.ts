@@ -54,7 +54,12 @@ export type Delay = {
 
 export type RehearsalForecast = {
   readonly takenAt: string;
-  readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
+  readonly copied: {
+    readonly nodes: number;
+    readonly pods: number;
+    readonly budgets: number;
+    readonly loadedPods: number;
+  };
   readonly runs: number;
   readonly learned: TimingsFrom & { readonly controlPlane: LimitsFrom };
   /** Whether every node is drained, in every run. */
@@ -84,32 +89,41 @@ export type RehearsalForecast = {
 /** Shortest reported delay, in milliseconds. */
 const leastDelayMs = 1000;
 
-const sorted = (all: readonly number[]): readonly number[] => all.toSorted((one, other) => one - other);
+function sorted(all: readonly number[]): readonly number[] {
+  return all.toSorted((one, other) => one - other);
+}
 
 /** Returns a quantile by nearest rank. */
-const rank = (all: readonly number[], share: number): number => sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
+function rank(all: readonly number[], share: number): number {
+  return sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
+}
 
 /**
  * Returns the quantiles for half of the values, and for nine in ten; undefined where there are
  * none.
  */
-export const spreadOf = (all: readonly number[]): Quantiles | undefined =>
-  all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
+export function spreadOf(all: readonly number[]): Quantiles | undefined {
+  return all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
+}
 
-const drainedMs = ({ outcome, trace }: NodeRun): readonly number[] =>
-  outcome === 'drained' && trace.drainedMs !== undefined ? [trace.drainedMs] : [];
+function drainedMs({ outcome, trace }: NodeRun): readonly number[] {
+  return outcome === 'drained' && trace.drainedMs !== undefined ? [trace.drainedMs] : [];
+}
 
-const endOf = ({ nodes }: SimulatedRun): number | undefined => {
+function endOf({ nodes }: SimulatedRun): number | undefined {
   const ends = nodes.flatMap(drainedMs);
   return ends.length === nodes.length ? Math.max(0, ...ends) : undefined;
-};
+}
 
 /** Returns the median run; runs that drain all come before those that do not. */
-const typicalOf = (runs: readonly SimulatedRun[]): SimulatedRun | undefined =>
-  runs.toSorted((one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE))[Math.ceil(runs.length / 2) - 1];
+function typicalOf(runs: readonly SimulatedRun[]): SimulatedRun | undefined {
+  return runs.toSorted(
+    (one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE),
+  )[Math.ceil(runs.length / 2) - 1];
+}
 
 /** Returns every node's part of every run, in one pass: there may be ten thousand nodes. */
-const nodesOf = (runs: readonly SimulatedRun[], typical: SimulatedRun): readonly NodeForecast[] => {
+function nodesOf(runs: readonly SimulatedRun[], typical: SimulatedRun): readonly NodeForecast[] {
   const pods = Map.groupBy(typical.leaves, ({ node }) => node);
   const nodes = typical.nodes.map(({ outcome, trace }, index): NodeForecast => {
     const all = runs.flatMap(run => run.nodes[index] ?? []);
@@ -126,14 +140,16 @@ const nodesOf = (runs: readonly SimulatedRun[], typical: SimulatedRun): readonly
   });
   const at = ({ end }: NodeForecast): number => end?.medianMs ?? Number.MAX_VALUE;
   return nodes.toSorted((one, other) => at(one) - at(other));
-};
+}
 
-const enriched = (
+function enriched(
   { trace: { node } }: NodeRun,
   { cause, what, budgets = [], message, remedy }: ObservedWait,
   run: SimulatedRun,
-): Omit<ForecastBlocker, 'runs'> => {
-  const lacks = run.lacks.filter(unschedulablePod => unschedulablePod.budgets.some(key => budgets.includes(key)));
+): Omit<ForecastBlocker, 'runs'> {
+  const lacks = run.lacks.filter(unschedulablePod =>
+    unschedulablePod.budgets.some(key => budgets.includes(key)),
+  );
   const unready = budgets.flatMap(key => run.unready[key] ?? []);
   return {
     node,
@@ -145,11 +161,14 @@ const enriched = (
     ...(lacks.length > 0 && { lacks }),
     ...(unready.length > 0 && { unready }),
   };
-};
+}
 
 /** Returns every blocker of a node, in any of the runs. */
-export const blockersOf = (runs: readonly SimulatedRun[]): readonly ForecastBlocker[] => {
-  const found = new Map<string, { readonly blocker: Omit<ForecastBlocker, 'runs'>; runs: number }>();
+export function blockersOf(runs: readonly SimulatedRun[]): readonly ForecastBlocker[] {
+  const found = new Map<
+    string,
+    { readonly blocker: Omit<ForecastBlocker, 'runs'>; runs: number }
+  >();
   for (const run of runs) {
     for (const node of run.nodes.filter(({ outcome }) => outcome !== 'drained')) {
       for (const [id, wait] of node.trace.waits) {
@@ -162,16 +181,24 @@ export const blockersOf = (runs: readonly SimulatedRun[]): readonly ForecastBloc
     }
   }
   return [...found.values()].map(({ blocker, runs }) => ({ ...blocker, runs }));
-};
+}
 
-const delaysOf = (run: SimulatedRun): readonly Delay[] => {
-  const found = new Map<string, { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }>();
+function delaysOf(run: SimulatedRun): readonly Delay[] {
+  const found = new Map<
+    string,
+    { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }
+  >();
   for (const { trace } of run.nodes) {
     for (const { cause, what, budgets, message, fromMs, toMs } of trace.waits.values()) {
       if (toMs === undefined || toMs - fromMs < leastDelayMs) continue;
       const about = budgets?.join(', ') ?? (what === undefined ? trace.node : cause);
       const key = `${cause} ${about}`;
-      const fresh = { delay: { cause, about, message, pods: 0, nodes: [], longestMs: 0 }, nodes: new Set<string>(), pods: 0, longestMs: 0 };
+      const fresh = {
+        delay: { cause, about, message, pods: 0, nodes: [], longestMs: 0 },
+        nodes: new Set<string>(),
+        pods: 0,
+        longestMs: 0,
+      };
       const known = found.get(key) ?? fresh;
       found.set(key, known);
       known.nodes.add(trace.node);
@@ -180,45 +207,54 @@ const delaysOf = (run: SimulatedRun): readonly Delay[] => {
     }
   }
   return [...found.values()]
-    .map(({ delay, nodes, pods, longestMs }) => ({ ...delay, pods, nodes: [...nodes].sort(), longestMs }))
+    .map(({ delay, nodes, pods, longestMs }) => ({
+      ...delay,
+      pods,
+      nodes: [...nodes].sort(),
+      longestMs,
+    }))
     .toSorted((one, other) => other.longestMs - one.longestMs);
-};
+}
 
 /** Returns the worst levels of all runs. */
-const levelsOf = (runs: readonly SimulatedRun[]): readonly AvailabilityDip[] => {
+function levelsOf(runs: readonly SimulatedRun[]): readonly AvailabilityDip[] {
   const worst = new Map<string, AvailabilityDip>();
   for (const level of runs.flatMap(({ levels }) => levels)) {
     const known = worst.get(level.workload);
     if (known === undefined || level.lowest < known.lowest) worst.set(level.workload, level);
   }
   return [...worst.values()].toSorted(
-    (one, other) => one.lowest / one.desired - other.lowest / other.desired || (one.workload < other.workload ? -1 : 1),
+    (one, other) =>
+      one.lowest / one.desired - other.lowest / other.desired ||
+      (one.workload < other.workload ? -1 : 1),
   );
-};
+}
 
 /** Returns unscheduled pods of one run, because created pods have different names in every run. */
-const unschedulablePodsOf = (runs: readonly SimulatedRun[]): readonly UnschedulablePod[] =>
-  runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
+function unschedulablePodsOf(runs: readonly SimulatedRun[]): readonly UnschedulablePod[] {
+  return runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
+}
 
 type About = Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
 
-const stirNote = (runs: readonly SimulatedRun[]): readonly string[] => {
+function stirNote(runs: readonly SimulatedRun[]): readonly string[] {
   const stir = Math.max(...runs.map(run => run.stir));
   if (stir === 0) return [];
   return [
     `${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are simulated differently here`,
   ];
-};
+}
 
 /** Returns notes about the operator's own pod, which stays on its node, in the typical run. */
-const stayNotes = ({ nodes }: SimulatedRun): readonly string[] =>
-  nodes.flatMap(({ trace: { node, message } }) => {
+function stayNotes({ nodes }: SimulatedRun): readonly string[] {
+  return nodes.flatMap(({ trace: { node, message } }) => {
     const stay = stayIn(message);
     return stay === undefined ? [] : [`${node}: ${stay}`];
   });
+}
 
 /** Returns the forecast of all runs, of which there must be at least one. */
-export const forecastOf = (runs: readonly SimulatedRun[], about: About): RehearsalForecast => {
+export function forecastOf(runs: readonly SimulatedRun[], about: About): RehearsalForecast {
   const typical = typicalOf(runs);
   if (typical === undefined) throw new Error('nothing was rehearsed');
   const ends = runs.flatMap(run => endOf(run) ?? []);
@@ -231,10 +267,13 @@ export const forecastOf = (runs: readonly SimulatedRun[], about: About): Rehears
     nodes: nodesOf(runs, typical),
     blockers: blockersOf(runs),
     delays: delaysOf(typical),
-    moves: { gone: typical.leaves.length, again: typical.leaves.filter(({ again }) => again).length },
+    moves: {
+      gone: typical.leaves.length,
+      again: typical.leaves.filter(({ again }) => again).length,
+    },
     levels: levelsOf(runs),
     lacks: unschedulablePodsOf(runs),
     typical: { seed: typical.seed, leaves: typical.leaves },
     notes: [...about.notes, ...stirNote(runs), ...stayNotes(typical)],
   };
-};
+}

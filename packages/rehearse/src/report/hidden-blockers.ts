@@ -8,28 +8,30 @@ import { blockersOf, type ForecastBlocker } from './forecast.ts';
  */
 const refusals = new Set(['LocalData', 'Unmanaged']);
 
-const idOf = ({ node, cause, what = '' }: ForecastBlocker): string => `${node} ${cause} ${what}`;
+function idOf({ node, cause, what = '' }: ForecastBlocker): string {
+  return `${node} ${cause} ${what}`;
+}
 
 /**
  * Returns the same maintenance with a policy that refuses no pods. Kinds of other operators refuse
  * none.
  */
-const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => {
+function widened(plannedMaintenance: PlannedMaintenance): PlannedMaintenance {
   const { object } = plannedMaintenance;
   if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return plannedMaintenance;
   const drain = { ...part(object, 'spec', 'drain'), force: true, deleteEmptyDirData: true };
   return { ...plannedMaintenance, object: { ...object, spec: { ...part(object, 'spec'), drain } } };
-};
+}
 
 /**
  * Returns further blockers on nodes where the policy refuses pods, by one more run in which it does
  * not; undefined where it refuses none. A node with a refused pod does not show later blockers.
  */
-export const hiddenBlockers = async (
+export async function hiddenBlockers(
   runs: readonly SimulatedRun[],
   order: Order,
   playOnce: (wider: Order) => Promise<SimulatedRun>,
-): Promise<readonly ForecastBlocker[] | undefined> => {
+): Promise<readonly ForecastBlocker[] | undefined> {
   const known = blockersOf(runs);
   const stopped = new Set(known.filter(({ cause }) => refusals.has(cause)).map(({ node }) => node));
   if (stopped.size === 0) return undefined;
@@ -41,4 +43,4 @@ export const hiddenBlockers = async (
   });
   const ids = new Set(known.map(idOf));
   return blockersOf([run]).filter(one => stopped.has(one.node) && !ids.has(idOf(one)));
-};
+}

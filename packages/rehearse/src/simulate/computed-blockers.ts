@@ -11,9 +11,11 @@ import type { Store } from '@drydock/kube-sim/store';
  * Returns whether a pod is not a VM's: those are migrated by KubeVirt, and only the operator knows
  * their progress.
  */
-const isPlain = ({ owner }: ReturnType<typeof readPod>): boolean => owner?.kind !== 'VirtualMachineInstance';
+function isPlain({ owner }: ReturnType<typeof readPod>): boolean {
+  return owner?.kind !== 'VirtualMachineInstance';
+}
 
-const drainInputsAt = (store: Store, node: string): DrainInputs => {
+function drainInputsAt(store: Store, node: string): DrainInputs {
   const stored = store.indexed('pods', 'spec.nodeName', node);
   const budgets = new Set(stored.flatMap(pod => budgetsOver(store, pod)));
   return {
@@ -21,11 +23,19 @@ const drainInputsAt = (store: Store, node: string): DrainInputs => {
     budgets: [...budgets].map(readBudget),
     daemonSets: new Set(store.list('daemonsets.apps').map(keyOf)),
   };
-};
+}
 
 /**
  * Returns the present blockers of a drain, for a kind whose status has none: the operator's
  * decision about the current pods and budgets.
  */
-export const computedBlockers = (store: Store, request: MaintenanceRequest, now: Temporal.Instant): readonly Blocker[] =>
-  decideDrainOnly(snapshotOf(request, drainInputsAt(store, request.nodeName)), now).reports[0]?.blockers ?? [];
+export function computedBlockers(
+  store: Store,
+  request: MaintenanceRequest,
+  now: Temporal.Instant,
+): readonly Blocker[] {
+  return (
+    decideDrainOnly(snapshotOf(request, drainInputsAt(store, request.nodeName)), now).reports[0]
+      ?.blockers ?? []
+  );
+}

@@ -1,1 +1,6 @@
-export { type Order, type PlannedMaintenance, PlannedMaintenanceError, type RunProgress } from './run.ts';
+export {
+  type Order,
+  type PlannedMaintenance,
+  PlannedMaintenanceError,
+  type RunProgress,
+} from './run.ts';

@@ -25,11 +25,24 @@ export type PodDeparture = {
 };
 
 /** Lowest number of a workload's ready pods that were not terminating. */
-export type AvailabilityDip = { readonly workload: string; readonly desired: number; readonly lowest: number; readonly atMs: number };
+export type AvailabilityDip = {
+  readonly workload: string;
+  readonly desired: number;
+  readonly lowest: number;
+  readonly atMs: number;
+};
 
-type Counted = { readonly who: Workload; readonly uids: Set<string>; before: number; lowest: number; atMs: number };
+type Counted = {
+  readonly who: Workload;
+  readonly uids: Set<string>;
+  before: number;
+  lowest: number;
+  atMs: number;
+};
 
-const isUp = (pod: Stored): boolean => isReady(pod) && pod.metadata.deletionTimestamp === undefined;
+function isUp(pod: Stored): boolean {
+  return isReady(pod) && pod.metadata.deletionTimestamp === undefined;
+}
 
 const owners: Readonly<Record<string, string>> = {
   Deployment: 'deployments.apps',
@@ -55,7 +68,12 @@ export class PodRecord {
   readonly changedMs = new Map<string, number>();
   made = 0;
 
-  constructor(store: Store, workloads: Workloads, clock: Clock, isTarget: (node: string) => boolean) {
+  constructor(
+    store: Store,
+    workloads: Workloads,
+    clock: Clock,
+    isTarget: (node: string) => boolean,
+  ) {
     this.#store = store;
     this.#workloads = workloads;
     this.#clock = clock;
@@ -94,8 +112,17 @@ export class PodRecord {
   levels(): readonly AvailabilityDip[] {
     const touched = [...this.#counted.values()].filter(({ lowest, before }) => lowest < before);
     return touched
-      .map(({ who, lowest, before, atMs }) => ({ workload: workloadText(who), desired: this.#desired(who) ?? before, lowest, atMs }))
-      .toSorted((one, other) => one.lowest / one.desired - other.lowest / other.desired || (one.workload < other.workload ? -1 : 1));
+      .map(({ who, lowest, before, atMs }) => ({
+        workload: workloadText(who),
+        desired: this.#desired(who) ?? before,
+        lowest,
+        atMs,
+      }))
+      .toSorted(
+        (one, other) =>
+          one.lowest / one.desired - other.lowest / other.desired ||
+          (one.workload < other.workload ? -1 : 1),
+      );
   }
 
   #desired({ kind, namespace, name }: Workload): number | undefined {
@@ -112,12 +139,18 @@ export class PodRecord {
     const up = type !== 'removed' && isUp(object);
     if (type !== 'changed' || isUp(change.before) !== up) this.#count(object, up);
     // A plan's own pod on a node is not a pod that moves.
-    if (node === '' || !this.#isTarget(node) || planAnnotation in (object.metadata.annotations ?? {})) return;
+    if (
+      node === '' ||
+      !this.#isTarget(node) ||
+      planAnnotation in (object.metadata.annotations ?? {})
+    )
+      return;
     this.changedMs.set(node, this.nowMs);
     const leave = this.#leaves.get(uid);
     if (type === 'removed') {
       (leave ?? this.#leaving(object, node)).goneMs = this.nowMs;
-    } else if (object.metadata.deletionTimestamp !== undefined && leave === undefined) this.#leaving(object, node);
+    } else if (object.metadata.deletionTimestamp !== undefined && leave === undefined)
+      this.#leaving(object, node);
   }
 
   #leaving(pod: Stored, node: string): PodDeparture {
@@ -136,9 +169,16 @@ export class PodRecord {
 
   #count(pod: Stored, up: boolean): void {
     const who = this.#workloads.of(pod);
-    if (who === undefined || who.kind === 'DaemonSet' || who.kind === 'Job' || who.kind === 'Node') return;
+    if (who === undefined || who.kind === 'DaemonSet' || who.kind === 'Job' || who.kind === 'Node')
+      return;
     const key = workloadText(who);
-    const counted = this.#counted.get(key) ?? { who, uids: new Set<string>(), before: 0, lowest: 0, atMs: 0 };
+    const counted = this.#counted.get(key) ?? {
+      who,
+      uids: new Set<string>(),
+      before: 0,
+      lowest: 0,
+      atMs: 0,
+    };
     this.#counted.set(key, counted);
     if (up) counted.uids.add(pod.metadata.uid);
     else counted.uids.delete(pod.metadata.uid);
@@ -149,10 +189,16 @@ export class PodRecord {
 }
 
 /** Returns the unscheduled pods of the store, with the scheduler's message. */
-export const unplaced = (store: Store): readonly { readonly pod: Stored; readonly message: string }[] =>
-  store.list('pods').flatMap(pod => {
+export function unplaced(
+  store: Store,
+): readonly { readonly pod: Stored; readonly message: string }[] {
+  return store.list('pods').flatMap(pod => {
     if (nodeOf(pod) !== '' || pod.metadata.deletionTimestamp !== undefined) return [];
-    const conditions = ((pod['status'] ?? {}) as { readonly conditions?: readonly JsonObject[] }).conditions ?? [];
-    const said = conditions.find(one => one['type'] === 'PodScheduled' && one['status'] === 'False');
+    const conditions =
+      ((pod['status'] ?? {}) as { readonly conditions?: readonly JsonObject[] }).conditions ?? [];
+    const said = conditions.find(
+      one => one['type'] === 'PodScheduled' && one['status'] === 'False',
+    );
     return said === undefined ? [] : [{ pod, message: text(said, 'message') }];
   });
+}

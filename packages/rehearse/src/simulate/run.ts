@@ -10,13 +10,21 @@ import { type UnschedulablePod, unreadyIn, unschedulablePodsIn } from './unsched
 import { type MaintenanceTrace, WaitRecorder } from './waits.ts';
 
 /** A maintenance to rehearse. */
-export type PlannedMaintenance = { readonly node: string; readonly name: string; readonly object: JsonObject };
+export type PlannedMaintenance = {
+  readonly node: string;
+  readonly name: string;
+  readonly object: JsonObject;
+};
 
 /**
  * Subject of a rehearsal: all maintenances at once and held, or a limited number at a time, each
  * released as soon as it is drained.
  */
-export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
+export type Order = {
+  readonly plannedMaintenances: readonly PlannedMaintenance[];
+  readonly parallel?: number;
+  readonly horizonMs: number;
+};
 
 type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
@@ -40,7 +48,12 @@ export type SimulatedRun = {
   readonly madeUpMs: number;
 };
 
-export type RunProgress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
+export type RunProgress = {
+  readonly drained: number;
+  readonly of: number;
+  readonly gone: number;
+  readonly madeUpMs: number;
+};
 
 /** A planned maintenance that the API refuses, in the API's words. */
 export class PlannedMaintenanceError extends Error {
@@ -74,37 +87,38 @@ type Play = {
   readonly traces: Map<string, MaintenanceTrace>;
 };
 
-const resourceOf = (registry: RegistryContext, { object }: PlannedMaintenance): string => {
+function resourceOf(registry: RegistryContext, { object }: PlannedMaintenance): string {
   const [name, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
   const kind = registry.kinds.named(apiVersion.split('/')[0] ?? '', name);
-  if (kind === undefined) throw new PlannedMaintenanceError(`${name} of ${apiVersion} is no maintenance`);
+  if (kind === undefined)
+    throw new PlannedMaintenanceError(`${name} of ${apiVersion} is no maintenance`);
   return kind.resource;
-};
+}
 
-const begin = (play: Play, plannedMaintenance: PlannedMaintenance): void => {
+function begin(play: Play, plannedMaintenance: PlannedMaintenance): void {
   const { registry } = play.sandbox.cluster;
   const resource = resourceOf(registry, plannedMaintenance);
   play.active.set(plannedMaintenance.node, play.pods.nowMs);
   if (registry.store.get(resource, '', plannedMaintenance.name) !== undefined) return;
   const written = writesOn(registry).create(resource, plannedMaintenance.object);
   if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
-};
+}
 
-const beginNext = (play: Play): void => {
+function beginNext(play: Play): void {
   const most = play.order.parallel ?? Number.POSITIVE_INFINITY;
   while (play.active.size < most) {
     const next = play.ahead.shift();
     if (next === undefined) return;
     begin(play, next);
   }
-};
+}
 
-const giveBack = (play: Play, trace: MaintenanceTrace, resource: string): void => {
+function giveBack(play: Play, trace: MaintenanceTrace, resource: string): void {
   writesOn(play.sandbox.cluster.registry).remove(resource, '', trace.name);
-};
+}
 
 /** Continues the order after the operator has written a maintenance's status. */
-const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void => {
+function told(play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void {
   const { node } = trace;
   if (!play.active.has(node)) return;
   play.traces.set(node, trace);
@@ -114,21 +128,27 @@ const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boole
     beginNext(play);
     return;
   }
-  const end = trace.drainedMs !== undefined ? 'drained' : trace.failedMs !== undefined ? 'failed' : undefined;
+  const end =
+    trace.drainedMs !== undefined ? 'drained' : trace.failedMs !== undefined ? 'failed' : undefined;
   if (end === undefined || play.over.has(node)) return;
   play.over.set(node, end);
   if (isTurn) giveBack(play, trace, resource);
-};
+}
 
 /** Returns whether a maintenance waits for a known time that will come. */
-const isDue = ({ order, pods }: Play, trace: MaintenanceTrace | undefined): boolean =>
-  trace?.startsAtMs !== undefined && trace.startsAtMs > pods.nowMs - quietMs && trace.startsAtMs < order.horizonMs;
+function isDue({ order, pods }: Play, trace: MaintenanceTrace | undefined): boolean {
+  return (
+    trace?.startsAtMs !== undefined &&
+    trace.startsAtMs > pods.nowMs - quietMs &&
+    trace.startsAtMs < order.horizonMs
+  );
+}
 
 /**
  * Gives up nodes without changes for too long; with a limited number at a time, they are released,
  * and the next ones start.
  */
-const giveUp = (play: Play): void => {
+function giveUp(play: Play): void {
   const { pods, active, over, traces, order } = play;
   for (const [node, sinceMs] of active) {
     const trace = traces.get(node);
@@ -137,11 +157,16 @@ const giveUp = (play: Play): void => {
     over.set(node, 'stuck');
     if (order.parallel === undefined || trace === undefined) continue;
     const plannedMaintenance = order.plannedMaintenances.find(one => one.node === node);
-    if (plannedMaintenance !== undefined) giveBack(play, trace, resourceOf(play.sandbox.cluster.registry, plannedMaintenance));
+    if (plannedMaintenance !== undefined)
+      giveBack(play, trace, resourceOf(play.sandbox.cluster.registry, plannedMaintenance));
   }
-};
+}
 
-const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: RunProgress) => void): Promise<void> => {
+async function untilOver(
+  play: Play,
+  waits: WaitRecorder,
+  tell: (progress: RunProgress) => void,
+): Promise<void> {
   const { sandbox, order, pods, over } = play;
   let seen = -1;
   let idle = 0;
@@ -154,22 +179,35 @@ const untilOver = async (play: Play, waits: WaitRecorder, tell: (progress: RunPr
     giveUp(play);
     tell({ drained: over.size, of: order.plannedMaintenances.length, gone, madeUpMs: pods.nowMs });
   }
-};
+}
 
-const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
-  const trace = play.traces.get(node) ?? { node, name, state: 'Pending', message: '', waits: new Map() };
-  return { outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'), trace };
-};
+function nodeRun(play: Play, { node, name }: PlannedMaintenance): NodeRun {
+  const trace = play.traces.get(node) ?? {
+    node,
+    name,
+    state: 'Pending',
+    message: '',
+    waits: new Map(),
+  };
+  return {
+    outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'),
+    trace,
+  };
+}
 
 /** Returns running pods that are not ready, by budget, for budgets with an open wait. */
-const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): SimulatedRun['unready'] => {
-  const open = [...traces].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
+function unreadyOf(sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): SimulatedRun['unready'] {
+  const open = [...traces].flatMap(({ waits }) =>
+    [...waits.values()].filter(({ toMs }) => toMs === undefined),
+  );
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
-  return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
-};
+  return Object.fromEntries(
+    [...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]),
+  );
+}
 
 /** Counts changes of pods before the first maintenance. */
-const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
+async function settle({ cluster, clock }: Sandbox): Promise<number> {
   let stir = 0;
   const unsubscribe = cluster.registry.store.subscribe(({ type }) => {
     if (type !== 'changed') stir += 1;
@@ -177,27 +215,37 @@ const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   await clock.advance(settleMs);
   unsubscribe();
   return stir;
-};
+}
 
-const perform = async (
+async function perform(
   sandboxOptions: SandboxOptions,
   sandbox: Sandbox,
   order: Order,
   workloads: Workloads,
   tell: (progress: RunProgress) => void,
-): Promise<Play> => {
+): Promise<Play> {
   const { registry } = sandbox.cluster;
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
   const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => targets.has(node));
-  const play: Play = { sandbox, order, pods, ahead: [...order.plannedMaintenances], active: new Map(), over: new Map(), traces: new Map() };
-  const waits = new WaitRecorder(registry, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
+  const play: Play = {
+    sandbox,
+    order,
+    pods,
+    ahead: [...order.plannedMaintenances],
+    active: new Map(),
+    over: new Map(),
+    traces: new Map(),
+  };
+  const waits = new WaitRecorder(registry, sandboxOptions.adapters, (trace, resource, gone) =>
+    told(play, trace, resource, gone),
+  );
   beginNext(play);
   for (const trace of waits.traces.values()) told(play, trace, '', false);
   await untilOver(play, waits, tell);
   waits.end();
   pods.end();
   return play;
-};
+}
 
 /** State of pods and maintenances after a simulation. */
 type Played = {
@@ -210,23 +258,34 @@ type Played = {
  * Runs the operator on the copy during a simulation, and ends both. Returns the simulation, and the
  * common results of a run; `nodes` returns the outcome of each node.
  */
-export const runInSandbox = async <P extends Played>(
+export async function runInSandbox<P extends Played>(
   sandboxOptions: SandboxOptions,
   { seed, workloads, unloaded }: Pick<RunOptions, 'seed' | 'workloads' | 'unloaded'>,
   play: (sandbox: Sandbox) => Promise<P>,
   nodes: (played: P) => readonly NodeRun[],
-): Promise<{ readonly played: P; readonly run: SimulatedRun }> => {
+): Promise<{ readonly played: P; readonly run: SimulatedRun }> {
   const sandbox = setSandbox(sandboxOptions, seed, unloaded);
   const stop = new AbortController();
   const own = operatorPod(sandboxOptions.objects);
-  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock, ...(own && { own }) }, stop.signal);
+  const running = sandboxOptions.operate(
+    { ports: sandbox.ports, clock: sandbox.clock, ...(own && { own }) },
+    stop.signal,
+  );
   try {
     const stir = await settle(sandbox);
     const played = await play(sandbox);
     const { pods, traces } = played;
     const lacks = unschedulablePodsIn(sandbox.cluster.registry.store, workloads);
     const unready = unreadyOf(sandbox, traces.values());
-    const common = { seed, leaves: pods.leaves, levels: pods.levels(), lacks, unready, stir, madeUpMs: pods.nowMs };
+    const common = {
+      seed,
+      leaves: pods.leaves,
+      levels: pods.levels(),
+      lacks,
+      unready,
+      stir,
+      madeUpMs: pods.nowMs,
+    };
     return { played, run: { ...common, nodes: nodes(played) } };
   } finally {
     stop.abort();
@@ -234,22 +293,27 @@ export const runInSandbox = async <P extends Played>(
     await running;
     sandbox.end();
   }
-};
+}
 
 /**
  * Simulates the order once, in simulated time. Throws a PlannedMaintenanceError when the API
  * refuses a maintenance.
  */
-export const simulate = async (sandboxOptions: SandboxOptions, order: Order, options: RunOptions): Promise<SimulatedRun> => {
+export async function simulate(
+  sandboxOptions: SandboxOptions,
+  order: Order,
+  options: RunOptions,
+): Promise<SimulatedRun> {
   const { workloads, tell } = options;
   const { run } = await runInSandbox(
     sandboxOptions,
     options,
     sandbox => perform(sandboxOptions, sandbox, order, workloads, tell),
-    played => order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
+    played =>
+      order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
   );
   return run;
-};
+}
 
 export type RunOptions<Told = RunProgress> = {
   readonly seed: number;

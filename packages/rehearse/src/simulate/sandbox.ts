@@ -1,9 +1,26 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import type { KindAdapter } from '@drydock/core/request';
 import type { Api, ApiCall, Watcher } from '@drydock/kube-client';
-import { ClusterRuntime, createCluster, type EmbeddedCluster, inProcess, load, seeded, text } from '@drydock/kube-sim';
-import { otherClients, type RequestLimits, RequestQueue, writesOn } from '@drydock/kube-sim/controllers';
-import { kubeVirtDefinitions, kubeVirtObjects, SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
+import {
+  ClusterRuntime,
+  createCluster,
+  type EmbeddedCluster,
+  inProcess,
+  load,
+  seeded,
+  text,
+} from '@drydock/kube-sim';
+import {
+  otherClients,
+  type RequestLimits,
+  RequestQueue,
+  writesOn,
+} from '@drydock/kube-sim/controllers';
+import {
+  kubeVirtDefinitions,
+  kubeVirtObjects,
+  SimulatedKubeVirt,
+} from '@drydock/kube-sim/kubevirt';
 import type { Clock } from '@drydock/utils';
 import { VirtualClock } from '@drydock/utils';
 import type { UnhealthyPods } from '../prepare/prepare.ts';
@@ -51,9 +68,13 @@ const firstSeed = 0x7e5eed;
 const evictionMs = 60;
 const callMs = 6;
 
-const isEviction = ({ path, method }: ApiCall): boolean => method === 'POST' && path.endsWith('/eviction');
+function isEviction({ path, method }: ApiCall): boolean {
+  return method === 'POST' && path.endsWith('/eviction');
+}
 
-const halfOf = (call: ApiCall): number => (isEviction(call) ? evictionMs : callMs) / 2;
+function halfOf(call: ApiCall): number {
+  return (isEviction(call) ? evictionMs : callMs) / 2;
+}
 
 /**
  * Cost of an eviction in writes: it lists budgets, writes the budget, the pod's condition and its
@@ -65,8 +86,11 @@ const halfOf = (call: ApiCall): number => (isEviction(call) ? evictionMs : callM
 const writesOfEviction = 14;
 
 /** Returns the wait of a call: a write waits for earlier ones. */
-const waitFor = (call: ApiCall, requests: RequestQueue): number =>
-  call.method === 'GET' ? 0 : requests.write(otherClients, isEviction(call) ? writesOfEviction : 1);
+function waitFor(call: ApiCall, requests: RequestQueue): number {
+  return call.method === 'GET'
+    ? 0
+    : requests.write(otherClients, isEviction(call) ? writesOfEviction : 1);
+}
 
 /** No heartbeats: the copy shows which nodes are healthy, and they stay so. */
 const never = Number.POSITIVE_INFINITY;
@@ -75,29 +99,45 @@ const steadyNodes = { renewMs: never, graceMs: never, startupMs: never, periodMs
 /** Namespaces of node leases, and of the pods of plans. */
 const ownNamespaces = ['medik8s-leases', 'node-maintenance', 'drydock-plans'];
 
-const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
+function hasVms(objects: readonly JsonObject[]): boolean {
+  return objects.some(one => one['kind'] === 'VirtualMachineInstance');
+}
 
-const furnish = ({ registry }: EmbeddedCluster, { objects, definitions }: SandboxOptions): readonly string[] => {
+function furnish(
+  { registry }: EmbeddedCluster,
+  { objects, definitions }: SandboxOptions,
+): readonly string[] {
   const writes = writesOn(registry);
   const vms = hasVms(objects);
   for (const definition of [...definitions, ...(vms ? kubeVirtDefinitions : [])])
     writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
-  for (const name of ownNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const webhooks = vms ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration') : [];
+  for (const name of ownNamespaces)
+    writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const webhooks = vms
+    ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration')
+    : [];
   const isKubeVirts = (one: JsonObject): boolean =>
     text(one, 'apiVersion').startsWith('kubevirt.io/v1') && one['kind'] !== 'NodeMaintenance';
   const served = objects.filter(one => vms || !isKubeVirts(one));
   const unloaded = load(registry, [...served, ...webhooks]);
   makeRevisions(registry);
   return unloaded.map(({ what, why }) => `${what}: ${why}`);
-};
+}
 
 /** Creates the sandbox for one run. Calls `unloaded` with objects that could not be loaded. */
-export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloaded: (what: string) => void): Sandbox => {
+export function setSandbox(
+  sandboxOptions: SandboxOptions,
+  seed: number,
+  unloaded: (what: string) => void,
+): Sandbox {
   const { takenAt, sick, learned } = sandboxOptions;
   const clock = new VirtualClock(takenAt);
   const vms = hasVms(sandboxOptions.objects) ? new SimulatedKubeVirt() : undefined;
-  const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
+  const cluster = createCluster({
+    clock,
+    random: seeded(seed + firstSeed),
+    extensions: vms === undefined ? [] : [vms.extension()],
+  });
   for (const what of furnish(cluster, sandboxOptions)) unloaded(what);
   const requests = new RequestQueue(sandboxOptions.limits, clock);
   const runtime = new ClusterRuntime({
@@ -109,7 +149,10 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
       spread: 0,
       saysEnd: 'held',
       of: pod => ({
-        startMs: sick.neverReady.has(pod.metadata.uid) || sick.neverStarts?.(pod) === true ? never : learned.startMs(pod, seed),
+        startMs:
+          sick.neverReady.has(pod.metadata.uid) || sick.neverStarts?.(pod) === true
+            ? never
+            : learned.startMs(pod, seed),
         stopMs: sick.neverGone.has(pod.metadata.uid) ? never : learned.stopMs(pod, seed),
       }),
     },
@@ -123,4 +166,4 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
     delays: { request: call => halfOf(call) + waitFor(call, requests), response: halfOf },
   });
   return { cluster, clock, ports, end: () => runtime.stop() };
-};
+}

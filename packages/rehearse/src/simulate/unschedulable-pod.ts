@@ -23,7 +23,17 @@ export type UnschedulablePod = {
 
 export type LackedThing =
   | { readonly kind: 'amount'; readonly resource: string }
-  | { readonly kind: 'cordon' | 'taints' | 'selector' | 'volume' | 'spread' | 'affinity' | 'anti-affinity' | 'ports' }
+  | {
+      readonly kind:
+        | 'cordon'
+        | 'taints'
+        | 'selector'
+        | 'volume'
+        | 'spread'
+        | 'affinity'
+        | 'anti-affinity'
+        | 'ports';
+    }
   | { readonly kind: 'other'; readonly text: string };
 
 const words: readonly (readonly [RegExp, Exclude<LackedThing['kind'], 'amount' | 'other'>])[] = [
@@ -37,30 +47,33 @@ const words: readonly (readonly [RegExp, Exclude<LackedThing['kind'], 'amount' |
   [/free ports/, 'ports'],
 ];
 
-const thingOf = (reason: string): LackedThing => {
+function thingOf(reason: string): LackedThing {
   const short = /^Insufficient (.+)$/.exec(reason)?.[1];
   if (short !== undefined) return { kind: 'amount', resource: short };
   if (reason === 'Too many pods') return { kind: 'amount', resource: 'pods' };
   const found = words.find(([pattern]) => pattern.test(reason));
   return found === undefined ? { kind: 'other', text: reason } : { kind: found[1] };
-};
+}
 
 /**
  * Parses the message of the embedded cluster's scheduler (`0/3 nodes are available: 2 Insufficient
  * cpu, 1 …`).
  */
-export const unschedulablePodsOf = (message: string): UnschedulablePod['lacks'] => {
-  const [, list = ''] = /^0\/\d+ nodes are available: (.*?)\.(?: no new claims| preemption|$)/.exec(message) ?? [];
+export function unschedulablePodsOf(message: string): UnschedulablePod['lacks'] {
+  const [, list = ''] =
+    /^0\/\d+ nodes are available: (.*?)\.(?: no new claims| preemption|$)/.exec(message) ?? [];
   return list
     .split(', ')
     .flatMap(one => {
       const [, nodes, reason = ''] = /^(\d+) (.+)$/.exec(one) ?? [];
       return nodes === undefined ? [] : [{ nodes: Number(nodes), what: thingOf(reason) }];
     })
-    .toSorted((one, other) => other.nodes - one.nodes || (one.what.kind < other.what.kind ? -1 : 1));
-};
+    .toSorted(
+      (one, other) => other.nodes - one.nodes || (one.what.kind < other.what.kind ? -1 : 1),
+    );
+}
 
-const asksOf = (pod: Stored): string => {
+function asksOf(pod: Stored): string {
   const { pods: _pods, ...asked } = requestsOf(part(pod, 'spec'));
   const text = (name: string, value: number): string =>
     name === 'memory' || name.includes('storage')
@@ -70,18 +83,24 @@ const asksOf = (pod: Stored): string => {
     .filter(([, value]) => value > 0)
     .map(([name, value]) => text(name, value))
     .join(', ');
-};
+}
 
-const budgetsOver = (store: Store, pod: Stored): readonly string[] =>
-  store
+function budgetsOver(store: Store, pod: Stored): readonly string[] {
+  return store
     .list('poddisruptionbudgets.policy', pod.metadata.namespace ?? '')
     .map(readBudget)
-    .filter(({ selector }) => selector !== undefined && matches(selector, strings(pod.metadata.labels)))
+    .filter(
+      ({ selector }) => selector !== undefined && matches(selector, strings(pod.metadata.labels)),
+    )
     .map(({ key }) => key);
+}
 
 /** Returns all pods without a node. */
-export const unschedulablePodsIn = (store: Store, workloads: Workloads): readonly UnschedulablePod[] =>
-  unplaced(store).map(({ pod, message }) => {
+export function unschedulablePodsIn(
+  store: Store,
+  workloads: Workloads,
+): readonly UnschedulablePod[] {
+  return unplaced(store).map(({ pod, message }) => {
     const workload = workloads.of(pod);
     return {
       pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
@@ -91,12 +110,19 @@ export const unschedulablePodsIn = (store: Store, workloads: Workloads): readonl
       asks: asksOf(pod),
     };
   });
+}
 
 /** Returns running pods that a budget covers and that are not ready. */
-export const unreadyIn = (store: Store, budgetKey: string): readonly string[] => {
+export function unreadyIn(store: Store, budgetKey: string): readonly string[] {
   const [namespace = ''] = budgetKey.split('/');
   return store
     .list('pods', namespace)
-    .filter(pod => nodeOf(pod) !== '' && !isReady(pod) && !isFinished(pod) && budgetsOver(store, pod).includes(budgetKey))
+    .filter(
+      pod =>
+        nodeOf(pod) !== '' &&
+        !isReady(pod) &&
+        !isFinished(pod) &&
+        budgetsOver(store, pod).includes(budgetKey),
+    )
     .map(pod => `${namespace}/${pod.metadata.name}`);
-};
+}

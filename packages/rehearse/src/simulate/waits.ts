@@ -42,16 +42,19 @@ const defaultReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
 /** Causes that end without action, and are not reported as obstacles. */
 const plainCauses = new Set(['Terminating', 'EarlierWave']);
 
-const problemOf = (status: JsonObject): Omit<ObservedWait, 'fromMs'> | undefined => {
+function problemOf(status: JsonObject): Omit<ObservedWait, 'fromMs'> | undefined {
   const held = objects(status['conditions']).find(({ type }) => type === 'NodeHeld');
   const reason = text(held, 'reason');
   return defaultReasons.has(reason) ? undefined : { cause: reason, message: text(held, 'message') };
-};
+}
 
 type Seen = Omit<ObservedWait, 'fromMs'> & { readonly since?: Temporal.Instant };
 
-const seenIn = (blocker: JsonObject): Seen => {
-  const pod = at(blocker, 'pod') === undefined ? undefined : `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
+function seenIn(blocker: JsonObject): Seen {
+  const pod =
+    at(blocker, 'pod') === undefined
+      ? undefined
+      : `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
   const what = pod ?? (text(blocker, 'volume') || text(blocker, 'server', 'name'));
   const budgets = items(blocker['budgets']).map(String);
   const since = readTime(blocker['since']);
@@ -63,9 +66,18 @@ const seenIn = (blocker: JsonObject): Seen => {
     ...(text(blocker, 'remedy') !== '' && { remedy: text(blocker, 'remedy') }),
     ...(since && { since }),
   };
-};
+}
 
-const seenBy = ({ cause, pod, volume, server, budgets = [], message, remedy, since }: Blocker): Seen => {
+function seenBy({
+  cause,
+  pod,
+  volume,
+  server,
+  budgets = [],
+  message,
+  remedy,
+  since,
+}: Blocker): Seen {
   const what = pod === undefined ? (volume ?? server?.name) : `${pod.namespace}/${pod.name}`;
   return {
     cause,
@@ -75,13 +87,16 @@ const seenBy = ({ cause, pod, volume, server, budgets = [], message, remedy, sin
     ...(budgets.length > 0 && { budgets }),
     ...(remedy !== undefined && { remedy }),
   };
-};
+}
 
-const waitsIn = (status: JsonObject): readonly Seen[] => {
+function waitsIn(status: JsonObject): readonly Seen[] {
   const problem = problemOf(status);
   const blockers = objects(status['blockers']).map(seenIn);
-  return [...blockers.filter(({ cause }) => !plainCauses.has(cause)), ...(problem === undefined ? [] : [problem])];
-};
+  return [
+    ...blockers.filter(({ cause }) => !plainCauses.has(cause)),
+    ...(problem === undefined ? [] : [problem]),
+  ];
+}
 
 /**
  * Follows the maintenances of a rehearsal through the statuses that the operator writes, and by the
@@ -111,13 +126,22 @@ export class WaitRecorder {
       const kind = registry.kinds.named(group, adapter.kind);
       if (kind === undefined) return [];
       const note = (raw: JsonObject, gone: boolean): void => {
-        const request = adapter.read({ apiVersion: adapter.apiVersion, kind: adapter.kind, ...raw });
+        const request = adapter.read({
+          apiVersion: adapter.apiVersion,
+          kind: adapter.kind,
+          ...raw,
+        });
         if (typeof request === 'string') return;
         const trace = this.#note(request, raw, gone);
         told(trace, kind.resource, gone);
       };
       for (const raw of registry.store.list(kind.resource)) note(raw, false);
-      return [registry.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
+      return [
+        registry.store.subscribe(
+          ({ type, object }) => note(object, type === 'removed'),
+          kind.resource,
+        ),
+      ];
     });
   }
 
@@ -127,9 +151,12 @@ export class WaitRecorder {
     const now = clock.now();
     for (const [key, request] of this.#silent) {
       const trace = this.traces.get(key);
-      const blockers = computedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
+      const blockers = computedBlockers(store, request, now).filter(
+        ({ cause }) => !plainCauses.has(cause),
+      );
       // The start of a wait that was seen before is already recorded.
-      if (trace !== undefined) this.#noteWaits(trace, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
+      if (trace !== undefined)
+        this.#noteWaits(trace, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
     }
   }
 
@@ -147,7 +174,13 @@ export class WaitRecorder {
     const ms = this.#nowMs() - this.#beganMs;
     const status = (raw['status'] ?? {}) as JsonObject;
     const key = `${node} ${name}`;
-    const trace = this.traces.get(key) ?? { node, name, state, message: '', waits: new Map<string, ObservedWait>() };
+    const trace = this.traces.get(key) ?? {
+      node,
+      name,
+      state,
+      message: '',
+      waits: new Map<string, ObservedWait>(),
+    };
     this.traces.set(key, trace);
     const isSilent = adapter.namesBlockers === undefined && state === 'Draining' && !gone;
     if (isSilent) this.#silent.set(key, request);
@@ -171,7 +204,8 @@ export class WaitRecorder {
       const id = `${one.cause} ${one.what ?? ''}`;
       now.add(id);
       const before = waits.get(id);
-      const fromMs = since === undefined ? ms : Math.max(0, since.epochMilliseconds - this.#beganMs);
+      const fromMs =
+        since === undefined ? ms : Math.max(0, since.epochMilliseconds - this.#beganMs);
       if (before === undefined) waits.set(id, { ...one, fromMs });
       else {
         delete before.toMs;

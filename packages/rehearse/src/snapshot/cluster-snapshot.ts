@@ -14,10 +14,19 @@ export type ClusterSnapshot = {
  * A copied kind. Nodes and pods are required for a rehearsal; for the others the user may lack the
  * right.
  */
-export type CopiedKind = { readonly apiVersion: string; readonly kind: string; readonly plural: string; readonly needed?: true };
+export type CopiedKind = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly needed?: true;
+};
 
-const of = (apiVersion: string, ...kinds: readonly (readonly [kind: string, plural: string])[]): readonly CopiedKind[] =>
-  kinds.map(([kind, plural]) => ({ apiVersion, kind, plural }));
+function of(
+  apiVersion: string,
+  ...kinds: readonly (readonly [kind: string, plural: string])[]
+): readonly CopiedKind[] {
+  return kinds.map(([kind, plural]) => ({ apiVersion, kind, plural }));
+}
 
 /** Copied kinds; never secrets or config maps. */
 export const copiedKinds: readonly CopiedKind[] = [
@@ -39,7 +48,11 @@ export const copiedKinds: readonly CopiedKind[] = [
     ['DaemonSet', 'daemonsets'],
   ),
   ...of('batch/v1', ['Job', 'jobs']),
-  ...of('storage.k8s.io/v1', ['StorageClass', 'storageclasses'], ['VolumeAttachment', 'volumeattachments']),
+  ...of(
+    'storage.k8s.io/v1',
+    ['StorageClass', 'storageclasses'],
+    ['VolumeAttachment', 'volumeattachments'],
+  ),
   ...of('scheduling.k8s.io/v1', ['PriorityClass', 'priorityclasses']),
   ...of(
     'drydock.dev/v1alpha1',
@@ -61,8 +74,13 @@ export const copiedKinds: readonly CopiedKind[] = [
 ];
 
 /** Returns the path of the collection over all namespaces. */
-export const pathOfKind = ({ apiVersion, plural }: CopiedKind): string =>
-  apiVersion.includes('/') ? `/apis/${apiVersion}/${plural}` : `/api/${apiVersion}/${plural}`;
+export function pathOfKind({ apiVersion, plural }: CopiedKind): string {
+  return apiVersion.includes('/')
+    ? `/apis/${apiVersion}/${plural}`
+    : `/api/${apiVersion}/${plural}`;
+}
 
 /** Returns the objects of a kind, whatever the version. */
-export const ofKind = (objects: readonly JsonObject[], kind: string): readonly JsonObject[] => objects.filter(one => one['kind'] === kind);
+export function ofKind(objects: readonly JsonObject[], kind: string): readonly JsonObject[] {
+  return objects.filter(one => one['kind'] === kind);
+}

@@ -10,17 +10,25 @@ import { takeCopy } from './take.ts';
 import { redacted } from './trim.ts';
 
 const now = Temporal.Instant.from('2026-11-21T08:00:00Z');
-const node: JsonObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', creationTimestamp: '2026-11-20T08:00:00Z' } };
-const pod: JsonObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'shop' } };
+const node: JsonObject = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n1', creationTimestamp: '2026-11-20T08:00:00Z' },
+};
+const pod: JsonObject = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', namespace: 'shop' },
+};
 
-const inFolder = (work: (folder: string) => void): void => {
+function inFolder(work: (folder: string) => void): void {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-copy-'));
   try {
     work(folder);
   } finally {
     rmSync(folder, { recursive: true });
   }
-};
+}
 
 describe('a copy of a cluster', () => {
   test('values of variables, arguments, headers, applied objects, annotations of others, managed fields and first words to VMs are not in it', () => {
@@ -28,7 +36,10 @@ describe('a copy of a cluster', () => {
       name: 'main',
       args: ['--password=secret-4'],
       command: ['run', 'secret-5'],
-      livenessProbe: { httpGet: { httpHeaders: [{ name: 'Authorization', value: 'secret-6' }] }, periodSeconds: 3 },
+      livenessProbe: {
+        httpGet: { httpHeaders: [{ name: 'Authorization', value: 'secret-6' }] },
+        periodSeconds: 3,
+      },
       env: [
         { name: 'PASSWORD', value: 'secret-1' },
         { name: 'HOME', valueFrom: { fieldRef: {} } },
@@ -48,31 +59,54 @@ describe('a copy of a cluster', () => {
       spec: {
         template: {
           metadata: { annotations: { 'example.com/key': 'secret-8' } },
-          spec: { containers: [container], volumes: [{ cloudInitNoCloud: { userData: 'secret-3' } }] },
+          spec: {
+            containers: [container],
+            volumes: [{ cloudInitNoCloud: { userData: 'secret-3' } }],
+          },
         },
       },
     });
     assert.doesNotMatch(JSON.stringify(object), /secret-|managedFields/);
     assert.match(JSON.stringify(object), /"PASSWORD"/);
     assert.match(JSON.stringify(object), /kept":"yes".*"periodSeconds":3/);
-    const node = redacted({ kind: 'Node', metadata: { name: 'n', annotations: { 'cloud.example.com/notice': 'reboot' } } });
-    assert.match(JSON.stringify(node), /"reboot"/, 'a signal of its machine may stand in any of them');
+    const node = redacted({
+      kind: 'Node',
+      metadata: { name: 'n', annotations: { 'cloud.example.com/notice': 'reboot' } },
+    });
+    assert.match(
+      JSON.stringify(node),
+      /"reboot"/,
+      'a signal of its machine may stand in any of them',
+    );
   });
 
   test('what is written is read again; lists and single objects of kubectl are taken as well', () => {
     inFolder(folder => {
-      const files = writeCopy(join(folder, 'copy'), { takenAt: now, objects: [node, pod], leftOut: ['jobs: forbidden'] });
+      const files = writeCopy(join(folder, 'copy'), {
+        takenAt: now,
+        objects: [node, pod],
+        leftOut: ['jobs: forbidden'],
+      });
       assert.deepEqual(files, ['nodes.json', 'pods.json', 'snapshot.json']);
       assert.deepEqual(
-        [join(folder, 'copy'), join(folder, 'copy', 'pods.json')].map(file => (statSync(file).mode & 0o777).toString(8)),
+        [join(folder, 'copy'), join(folder, 'copy', 'pods.json')].map(file =>
+          (statSync(file).mode & 0o777).toString(8),
+        ),
         ['700', '600'],
         'nobody else may look',
       );
-      assert.deepEqual(readCopy(join(folder, 'copy')), { takenAt: now, objects: [node, pod], leftOut: ['jobs: forbidden'] });
+      assert.deepEqual(readCopy(join(folder, 'copy')), {
+        takenAt: now,
+        objects: [node, pod],
+        leftOut: ['jobs: forbidden'],
+      });
       const foreign = join(folder, 'copy', 'foreign');
       writeCopy(foreign, { takenAt: now, objects: [], leftOut: [] });
       rmSync(join(foreign, 'snapshot.json'));
-      writeFileSync(join(foreign, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [node, pod] }));
+      writeFileSync(
+        join(foreign, 'all.json'),
+        JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [node, pod] }),
+      );
       writeFileSync(
         join(foreign, 'typed.json'),
         JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [{ metadata: { name: 'q' } }] }),
@@ -82,13 +116,18 @@ describe('a copy of a cluster', () => {
         read.objects.map(({ kind }) => kind),
         ['Node', 'Pod', 'Pod'],
       );
-      assert.equal(read.takenAt.toString(), '2026-11-20T08:00:00Z', 'the last moment that is spoken of');
+      assert.equal(
+        read.takenAt.toString(),
+        '2026-11-20T08:00:00Z',
+        'the last moment that is spoken of',
+      );
     });
   });
 
   test('what is no copy is told in one sentence', () => {
     inFolder(folder => {
-      const failing = (pattern: RegExp): void => assert.throws(() => readCopy(folder), { name: 'SnapshotError', message: pattern });
+      const failing = (pattern: RegExp): void =>
+        assert.throws(() => readCopy(folder), { name: 'SnapshotError', message: pattern });
       failing(/holds no nodes: drydock snapshot /);
       writeFileSync(join(folder, 'a.json'), '{"kind":');
       failing(/a\.json cannot be read: /);
@@ -115,7 +154,11 @@ describe('a copy of a cluster', () => {
         calls.push(call);
         const isFirst = call.query?.['continue'] === undefined;
         if (call.path === '/api/v1/pods')
-          return { status: 200, headers: {}, body: page([{ metadata: { name: isFirst ? 'a' : 'b' } }], isFirst ? 'on' : undefined) };
+          return {
+            status: 200,
+            headers: {},
+            body: page([{ metadata: { name: isFirst ? 'a' : 'b' } }], isFirst ? 'on' : undefined),
+          };
         const [status, body] = answers[call.path] ?? [404, {}];
         return { status, headers: {}, body };
       },
@@ -132,7 +175,12 @@ describe('a copy of a cluster', () => {
         ['Pod', 'b'],
       ],
     );
-    const blind: Api = { call: async () => ({ status: 403, headers: {}, body: { message: 'nodes is forbidden' } }) };
-    await assert.rejects(takeCopy({ api: blind, now: () => now }), /cannot read nodes: nodes is forbidden/);
+    const blind: Api = {
+      call: async () => ({ status: 403, headers: {}, body: { message: 'nodes is forbidden' } }),
+    };
+    await assert.rejects(
+      takeCopy({ api: blind, now: () => now }),
+      /cannot read nodes: nodes is forbidden/,
+    );
   });
 });

@@ -21,22 +21,27 @@ export class SnapshotError extends Error {
   override readonly name = 'SnapshotError';
 }
 
-const writeList = (file: string, items: readonly JsonObject[]): void => {
+function writeList(file: string, items: readonly JsonObject[]): void {
   const lines = items.map(item => JSON.stringify(item)).join(',\n');
-  writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, { mode: 0o600 });
-};
+  writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, {
+    mode: 0o600,
+  });
+}
 
 /** Returns the name of a file: with the group where several groups have a kind of this name. */
-const fileOf = (plural: string, apiVersion: string): string => {
+function fileOf(plural: string, apiVersion: string): string {
   const others = copiedKinds.filter(one => one.plural === plural);
   return others.length > 1 ? `${plural}.${apiVersion.split('/')[0] ?? ''}` : plural;
-};
+}
 
 /**
  * Writes a copy into a folder, which is created if missing: one List of a kind in each file.
  * Returns the names of the files. Throws a SnapshotError.
  */
-export const writeCopy = (folder: string, { takenAt, objects, leftOut }: ClusterSnapshot): readonly string[] => {
+export function writeCopy(
+  folder: string,
+  { takenAt, objects, leftOut }: ClusterSnapshot,
+): readonly string[] {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // An existing folder keeps its permissions: so each file is private on its own.
@@ -50,47 +55,56 @@ export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Cluster
       }
     }
     const about = { kind: 'DrydockSnapshot', takenAt: takenAt.toString(), leftOut };
-    writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, { mode: 0o600 });
+    writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, {
+      mode: 0o600,
+    });
     return [...files, aboutFile];
   } catch (error) {
     throw new SnapshotError(`cannot write to ${folder}: ${errorText(error)}`, { cause: error });
   }
-};
+}
 
-const parsed = (folder: string, name: string): JsonObject => {
+function parsed(folder: string, name: string): JsonObject {
   try {
     const value: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
     if (isObject(value)) return value;
   } catch (error) {
-    throw new SnapshotError(`${join(folder, name)} cannot be read: ${errorText(error)}`, { cause: error });
+    throw new SnapshotError(`${join(folder, name)} cannot be read: ${errorText(error)}`, {
+      cause: error,
+    });
   }
   throw new SnapshotError(`${join(folder, name)} holds no object of Kubernetes`);
-};
+}
 
-const itemsOf = (value: JsonObject, shared: Shared): readonly JsonObject[] => {
+function itemsOf(value: JsonObject, shared: Shared): readonly JsonObject[] {
   if (!Array.isArray(value['items'])) return [value];
   // The items of a PodList do not contain their kind; those of a List do.
   const own = text(value, 'kind').replace(/List$/, '');
   const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
-  return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(redacted({ ...given, ...item })));
-};
+  return (value['items'] as readonly Json[])
+    .filter(isObject)
+    .map(item => shared.of(redacted({ ...given, ...item })));
+}
 
-const namesIn = (folder: string): readonly string[] => {
+function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
       .filter(name => name.endsWith('.json'))
       .sort();
   } catch (error) {
-    throw new SnapshotError(`there is no snapshot in ${folder}: ${errorText(error)}`, { cause: error });
+    throw new SnapshotError(`there is no snapshot in ${folder}: ${errorText(error)}`, {
+      cause: error,
+    });
   }
-};
+}
 
 /** Returns the latest time in the objects: a copy is taken right after it. */
-const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined => {
+function lastSeen(objects: readonly JsonObject[]): Temporal.Instant | undefined {
   let last: Temporal.Instant | undefined;
   const see = (told: unknown): void => {
     const time = readTime(told);
-    if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0)) last = time;
+    if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0))
+      last = time;
   };
   for (const object of objects) {
     see((object['metadata'] as JsonObject)['creationTimestamp']);
@@ -98,17 +112,18 @@ const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined 
     const status = object['status'];
     if (!isObject(status) || !Array.isArray(status['conditions'])) continue;
     for (const one of status['conditions'] as readonly Json[]) {
-      if (isObject(one)) for (const field of ['lastHeartbeatTime', 'lastTransitionTime']) see(one[field]);
+      if (isObject(one))
+        for (const field of ['lastHeartbeatTime', 'lastTransitionTime']) see(one[field]);
     }
   }
   return last;
-};
+}
 
 /**
  * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of
  * one kind or of several, in one file or in many. Throws a SnapshotError that names the file.
  */
-export const readCopy = (folder: string): ClusterSnapshot => {
+export function readCopy(folder: string): ClusterSnapshot {
   const objects: JsonObject[] = [];
   const shared = new Shared();
   let about: JsonObject = {};
@@ -117,10 +132,17 @@ export const readCopy = (folder: string): ClusterSnapshot => {
     if (value['kind'] === 'DrydockSnapshot') about = value;
     else for (const item of itemsOf(value, shared)) objects.push(item);
   }
-  const strange = objects.find(one => typeof one['kind'] !== 'string' || !isObject(one['metadata']));
-  if (strange !== undefined) throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);
-  if (!objects.some(one => one['kind'] === 'Node')) throw new SnapshotError(`${folder} holds no nodes: drydock snapshot ${folder}`);
-  const takenAt = readTime(about['takenAt']) ?? lastSeen(objects) ?? Temporal.Instant.fromEpochMilliseconds(0);
-  const leftOut = Array.isArray(about['leftOut']) ? (about['leftOut'] as readonly Json[]).map(String) : [];
+  const strange = objects.find(
+    one => typeof one['kind'] !== 'string' || !isObject(one['metadata']),
+  );
+  if (strange !== undefined)
+    throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);
+  if (!objects.some(one => one['kind'] === 'Node'))
+    throw new SnapshotError(`${folder} holds no nodes: drydock snapshot ${folder}`);
+  const takenAt =
+    readTime(about['takenAt']) ?? lastSeen(objects) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const leftOut = Array.isArray(about['leftOut'])
+    ? (about['leftOut'] as readonly Json[]).map(String)
+    : [];
   return { takenAt, objects, leftOut };
-};
+}

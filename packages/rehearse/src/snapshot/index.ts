@@ -1,4 +1,10 @@
-export { type ClusterSnapshot, type CopiedKind, copiedKinds, ofKind, pathOfKind } from './cluster-snapshot.ts';
+export {
+  type ClusterSnapshot,
+  type CopiedKind,
+  copiedKinds,
+  ofKind,
+  pathOfKind,
+} from './cluster-snapshot.ts';
 export { readCopy, SnapshotError, writeCopy } from './files.ts';
 export { type Kept, only } from './kept.ts';
 export { Shared } from './share.ts';

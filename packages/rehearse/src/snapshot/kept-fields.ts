@@ -30,12 +30,15 @@ const workloadSpec = { selector, template };
 const countsOf =
   'availableReplicas collisionCount currentReplicas currentRevision fullyLabeledReplicas observedGeneration readyReplicas replicas terminatingReplicas unavailableReplicas updateRevision updatedReplicas';
 
-const vmSpec = only('evictionStrategy nodeSelector priorityClassName schedulerName terminationGracePeriodSeconds', {
-  affinity,
-  domain: only('', { cpu: only('cores sockets threads'), memory: only('guest'), resources }),
-  tolerations: only('effect key operator tolerationSeconds value'),
-  volumes: volume,
-});
+const vmSpec = only(
+  'evictionStrategy nodeSelector priorityClassName schedulerName terminationGracePeriodSeconds',
+  {
+    affinity,
+    domain: only('', { cpu: only('cores sockets threads'), memory: only('guest'), resources }),
+    tolerations: only('effect key operator tolerationSeconds value'),
+    volumes: volume,
+  },
+);
 const phases = only('phase phaseTransitionTimestamp');
 const migrationState = only(
   'abortRequested abortStatus completed endTimestamp failed migrationUid mode sourceNode sourcePod startTimestamp targetNode targetNodeAddress targetPod',
@@ -56,38 +59,53 @@ const planSpec = only(
     work,
     rollback: only('due done', { prepare, work }),
     hooks: only('name at onFailure', { job: jobOfPlan }),
-    gates: only('name at forSeconds onFalse workloads', { object: source, promql: source, alerts: source }),
+    gates: only('name at forSeconds onFalse workloads', {
+      object: source,
+      promql: source,
+      alerts: source,
+    }),
     rehearse: only('before everySeconds refuse timeoutSeconds workSeconds rebootSeconds'),
     pause: only('until'),
     skipNodes: only('name'),
   },
 );
-const planStatus = only('completionTime expectedEndTime nodes observedGeneration passedOver phase resolved run stages upNext waitingFor', {
-  inFlight: only(
-    'attempt bootIDBefore domains heldAs node nodeUID pod podUID providerID rebootStartTime rebooted revision since soakSince stage startTime state work workEndTime workStartTime',
-    { outcome: only('verdict step held', { message: 'empty' }) },
-  ),
-  preparing: only('node nodeUID pod podUID since state', { message: 'empty' }),
-  waiting: only('word node since ends', { who: 'empty' }),
-  failures: only('node stage step time held', { message: 'empty' }),
-  conditions: conditionsWithText,
-});
-const verdict = only('attempts completionTime held nodeUID rebootSeconds rebooted requeues stage startTime step verdict workSeconds', {
-  message: 'empty',
-});
+const planStatus = only(
+  'completionTime expectedEndTime nodes observedGeneration passedOver phase resolved run stages upNext waitingFor',
+  {
+    inFlight: only(
+      'attempt bootIDBefore domains heldAs node nodeUID pod podUID providerID rebootStartTime rebooted revision since soakSince stage startTime state work workEndTime workStartTime',
+      { outcome: only('verdict step held', { message: 'empty' }) },
+    ),
+    preparing: only('node nodeUID pod podUID since state', { message: 'empty' }),
+    waiting: only('word node since ends', { who: 'empty' }),
+    failures: only('node stage step time held', { message: 'empty' }),
+    conditions: conditionsWithText,
+  },
+);
+const verdict = only(
+  'attempts completionTime held nodeUID rebootSeconds rebooted requeues stage startTime step verdict workSeconds',
+  {
+    message: 'empty',
+  },
+);
 
 const claimsKind = { spec: claimSpec, status: only('accessModes capacity phase') };
 const nodeMaintenance: Readonly<Record<string, Kept>> = {
   spec: only('nodeName'),
-  status: only('drainProgress errorOnLeaseCount evictionPods lastUpdate pendingPods phase totalpods', {
-    pendingPodsRefs: only('namespace name'),
-  }),
+  status: only(
+    'drainProgress errorOnLeaseCount evictionPods lastUpdate pendingPods phase totalpods',
+    {
+      pendingPodsRefs: only('namespace name'),
+    },
+  ),
 };
 
 /** Kept fields by kind; every copied kind has an entry. */
 export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>> = {
   Node: {
-    spec: only('podCIDR podCIDRs providerID unschedulable', { taints: only('effect key timeAdded value') }),
+    spec: only('podCIDR podCIDRs providerID unschedulable', {
+      taints: only('effect key timeAdded value'),
+    }),
     status: only('allocatable capacity phase volumesInUse', {
       addresses: only('address type'),
       conditions,
@@ -113,31 +131,49 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
       csi: only('driver volumeHandle'),
       nodeAffinity: only('', { required: nodeTermList }),
       ...Object.fromEntries(
-        ['awsElasticBlockStore', 'azureDisk', 'cinder', 'gcePersistentDisk', 'hostPath', 'iscsi', 'local', 'nfs', 'vsphereVolume'].map(
-          name => [name, source],
-        ),
+        [
+          'awsElasticBlockStore',
+          'azureDisk',
+          'cinder',
+          'gcePersistentDisk',
+          'hostPath',
+          'iscsi',
+          'local',
+          'nfs',
+          'vsphereVolume',
+        ].map(name => [name, source]),
       ),
     }),
     status: only('lastPhaseTransitionTime phase reason'),
   },
   Event: {
-    ...(Object.fromEntries('count eventTime firstTimestamp lastTimestamp reason type'.split(' ').map(name => [name, 'whole'])) as Record<
-      string,
-      Kept
-    >),
+    ...(Object.fromEntries(
+      'count eventTime firstTimestamp lastTimestamp reason type'
+        .split(' ')
+        .map(name => [name, 'whole']),
+    ) as Record<string, Kept>),
     involvedObject: reference,
   },
   PodDisruptionBudget: {
     spec: only('maxUnavailable minAvailable unhealthyPodEvictionPolicy', { selector }),
-    status: only('currentHealthy desiredHealthy disruptedPods disruptionsAllowed expectedPods observedGeneration', {
-      conditions: conditionsWithText,
-    }),
+    status: only(
+      'currentHealthy desiredHealthy disruptedPods disruptionsAllowed expectedPods observedGeneration',
+      {
+        conditions: conditionsWithText,
+      },
+    ),
   },
   Deployment: {
-    spec: only('minReadySeconds paused progressDeadlineSeconds replicas revisionHistoryLimit', { ...workloadSpec, strategy: rollout }),
+    spec: only('minReadySeconds paused progressDeadlineSeconds replicas revisionHistoryLimit', {
+      ...workloadSpec,
+      strategy: rollout,
+    }),
     status: only(countsOf, { conditions }),
   },
-  ReplicaSet: { spec: only('minReadySeconds replicas', workloadSpec), status: only(countsOf, { conditions }) },
+  ReplicaSet: {
+    spec: only('minReadySeconds replicas', workloadSpec),
+    status: only(countsOf, { conditions }),
+  },
   StatefulSet: {
     spec: only('minReadySeconds podManagementPolicy replicas revisionHistoryLimit serviceName', {
       ...workloadSpec,
@@ -149,7 +185,10 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
     status: only(countsOf, { conditions }),
   },
   DaemonSet: {
-    spec: only('minReadySeconds revisionHistoryLimit', { ...workloadSpec, updateStrategy: rollout }),
+    spec: only('minReadySeconds revisionHistoryLimit', {
+      ...workloadSpec,
+      updateStrategy: rollout,
+    }),
     status: only(
       'collisionCount currentNumberScheduled desiredNumberScheduled numberAvailable numberMisscheduled numberReady numberUnavailable observedGeneration updatedNumberScheduled',
       { conditions },
@@ -161,15 +200,21 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
       {
         ...workloadSpec,
         podFailurePolicy: only('', {
-          rules: only('action', { onExitCodes: only('containerName operator values'), onPodConditions: only('status type') }),
+          rules: only('action', {
+            onExitCodes: only('containerName operator values'),
+            onPodConditions: only('status type'),
+          }),
         }),
         successPolicy: only('', { rules: only('succeededCount succeededIndexes') }),
       },
     ),
-    status: only('active completedIndexes completionTime failed failedIndexes ready startTime succeeded terminating', {
-      uncountedTerminatedPods: only('failed succeeded'),
-      conditions,
-    }),
+    status: only(
+      'active completedIndexes completionTime failed failedIndexes ready startTime succeeded terminating',
+      {
+        uncountedTerminatedPods: only('failed succeeded'),
+        conditions,
+      },
+    ),
   },
   StorageClass: {
     provisioner: 'whole',
@@ -188,22 +233,31 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
     status: only(
       'blockerCount completionTime estimatedCompletionTime failure leaseErrors observedGeneration phase pods progress scheduledTime startTime',
       {
-        blockers: only('budgets cause pod since volume', { server: only('id name'), message: 'empty' }),
+        blockers: only('budgets cause pod since volume', {
+          server: only('id name'),
+          message: 'empty',
+        }),
         conditions: conditionsWithText,
       },
     ),
   },
   MaintenanceWindow: {
-    spec: only('atEnd events expectedDuration kinds missed nodeSelector openings timeZone', { freezes: only('from to') }),
+    spec: only('atEnd events expectedDuration kinds missed nodeSelector openings timeZone', {
+      freezes: only('from to'),
+    }),
     status: only('next observedGeneration open', { conditions: conditionsWithText }),
   },
   MaintenancePlan: { spec: planSpec, status: planStatus },
-  MaintenancePlanRecord: { spec: only('planName planUID runID revision slice', { verdicts: { each: verdict } }) },
+  MaintenancePlanRecord: {
+    spec: only('planName planUID runID revision slice', { verdicts: { each: verdict } }),
+  },
   NodeMaintenance: nodeMaintenance,
   KubeVirt: {
     spec: only('', {
       configuration: only('evictionStrategy', {
-        migrations: only('nodeDrainTaintKey parallelMigrationsPerCluster parallelOutboundMigrationsPerNode'),
+        migrations: only(
+          'nodeDrainTaintKey parallelMigrationsPerCluster parallelOutboundMigrationsPerNode',
+        ),
       }),
     }),
     status: only('phase'),
@@ -214,12 +268,15 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
   },
   VirtualMachineInstance: {
     spec: vmSpec,
-    status: only('activePods evacuationNodeName launcherContainerImageVersion migrationMethod nodeName phase virtualMachineRevisionName', {
-      conditions,
-      memory: only('guestAtBoot guestCurrent guestRequested'),
-      migrationState,
-      phaseTransitionTimestamps: phases,
-    }),
+    status: only(
+      'activePods evacuationNodeName launcherContainerImageVersion migrationMethod nodeName phase virtualMachineRevisionName',
+      {
+        conditions,
+        memory: only('guestAtBoot guestCurrent guestRequested'),
+        migrationState,
+        phaseTransitionTimestamps: phases,
+      },
+    ),
   },
   VirtualMachineInstanceMigration: {
     spec: only('vmiName'),
@@ -228,4 +285,8 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
 };
 
 /** Kept fields of every object. */
-export const keptOfAll: Readonly<Record<string, Kept>> = { apiVersion: 'whole', kind: 'whole', metadata };
+export const keptOfAll: Readonly<Record<string, Kept>> = {
+  apiVersion: 'whole',
+  kind: 'whole',
+  metadata,
+};

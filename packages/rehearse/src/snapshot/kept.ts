@@ -15,24 +15,32 @@ export type Kept =
   | { readonly fields: Readonly<Record<string, Kept>> };
 
 /** Returns a rule that keeps these fields whole, and those of `more` in part. */
-export const only = (names: string, more: Readonly<Record<string, Kept>> = {}): Kept => ({
-  fields: {
-    ...Object.fromEntries(
-      names
-        .split(' ')
-        .filter(Boolean)
-        .map(name => [name, 'whole' as const]),
-    ),
-    ...more,
-  },
-});
+export function only(names: string, more: Readonly<Record<string, Kept>> = {}): Kept {
+  return {
+    fields: {
+      ...Object.fromEntries(
+        names
+          .split(' ')
+          .filter(Boolean)
+          .map(name => [name, 'whole' as const]),
+      ),
+      ...more,
+    },
+  };
+}
 
 export const reference = only('apiVersion kind name namespace uid');
 export const selector = only('matchLabels', { matchExpressions: only('key operator values') });
-const nodeTerms = only('', { matchExpressions: only('key operator values'), matchFields: only('key operator values') });
+const nodeTerms = only('', {
+  matchExpressions: only('key operator values'),
+  matchFields: only('key operator values'),
+});
 export const nodeTermList = only('', { nodeSelectorTerms: nodeTerms });
 
-const podTerm = only('matchLabelKeys mismatchLabelKeys namespaces topologyKey', { labelSelector: selector, namespaceSelector: selector });
+const podTerm = only('matchLabelKeys mismatchLabelKeys namespaces topologyKey', {
+  labelSelector: selector,
+  namespaceSelector: selector,
+});
 const podTerms = only('', {
   requiredDuringSchedulingIgnoredDuringExecution: podTerm,
   preferredDuringSchedulingIgnoredDuringExecution: only('weight', { podAffinityTerm: podTerm }),
@@ -47,7 +55,9 @@ export const affinity = only('', {
 });
 
 export const resources = only('limits requests');
-const probe = only('failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds');
+const probe = only(
+  'failureThreshold initialDelaySeconds periodSeconds successThreshold terminationGracePeriodSeconds timeoutSeconds',
+);
 const container = only('name image imagePullPolicy restartPolicy', {
   resources,
   env: only('name'),
@@ -66,7 +76,10 @@ export const metadata = only(
   { ownerReferences: only('apiVersion blockOwnerDeletion controller kind name uid') },
 );
 
-export const claimSpec = only('accessModes storageClassName volumeMode volumeName', { resources, selector });
+export const claimSpec = only('accessModes storageClassName volumeMode volumeName', {
+  resources,
+  selector,
+});
 export const claimTemplate = only('apiVersion kind', { metadata, spec: claimSpec });
 
 /** Keeps only the presence of a source, not its contents. */
@@ -76,9 +89,18 @@ export const volume = only('name', {
   persistentVolumeClaim: only('claimName readOnly'),
   ephemeral: only('', { volumeClaimTemplate: claimTemplate }),
   ...Object.fromEntries(
-    ['configMap', 'csi', 'downwardAPI', 'hostPath', 'image', 'nfs', 'projected', 'secret', 'containerDisk', 'cloudInitNoCloud'].map(
-      name => [name, source],
-    ),
+    [
+      'configMap',
+      'csi',
+      'downwardAPI',
+      'hostPath',
+      'image',
+      'nfs',
+      'projected',
+      'secret',
+      'containerDisk',
+      'cloudInitNoCloud',
+    ].map(name => [name, source]),
   ),
   dataVolume: only('name'),
 });
@@ -96,20 +118,30 @@ export const podSpec = only(
     schedulingGates: only('name'),
     schedulingGroup: only('podGroupName'),
     tolerations: only('effect key operator tolerationSeconds value'),
-    topologySpreadConstraints: only('matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable', {
-      labelSelector: selector,
-    }),
+    topologySpreadConstraints: only(
+      'matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey whenUnsatisfiable',
+      {
+        labelSelector: selector,
+      },
+    ),
     volumes: volume,
   },
 );
 export const template = only('', { metadata, spec: podSpec });
 
-export const conditions = only('lastHeartbeatTime lastProbeTime lastTransitionTime lastUpdateTime observedGeneration reason status type');
-export const conditionsWithText = only('lastTransitionTime observedGeneration reason status type', { message: 'empty' });
+export const conditions = only(
+  'lastHeartbeatTime lastProbeTime lastTransitionTime lastUpdateTime observedGeneration reason status type',
+);
+export const conditionsWithText = only('lastTransitionTime observedGeneration reason status type', {
+  message: 'empty',
+});
 
 const containerState = only('', {
   running: only('startedAt'),
   terminated: only('exitCode finishedAt reason signal startedAt'),
   waiting: only('reason'),
 });
-export const containerStatus = only('name image imageID ready restartCount started', { state: containerState, lastState: containerState });
+export const containerStatus = only('name image imageID ready restartCount started', {
+  state: containerState,
+  lastState: containerState,
+});

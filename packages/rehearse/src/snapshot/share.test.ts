@@ -4,13 +4,15 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { part } from '@drydock/kube-sim';
 import { Shared } from './share.ts';
 
-const pod = (name: string, image: string): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, labels: { app: 'web' }, annotations: null },
-  spec: { nodeName: name, containers: [{ name: 'main', image }] },
-  status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
-});
+function pod(name: string, image: string): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: 'web' }, annotations: null },
+    spec: { nodeName: name, containers: [{ name: 'main', image }] },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+}
 
 test('parts that are alike become one and the same, and nothing else changes', () => {
   const shared = new Shared();
@@ -32,5 +34,9 @@ test('a part that others share cannot be changed for all of them', () => {
 });
 
 test('what is no object of Kubernetes is left as it is', () => {
-  assert.deepEqual(new Shared().of({ kind: 'Event', message: 'x', status: 'none' }), { kind: 'Event', message: 'x', status: 'none' });
+  assert.deepEqual(new Shared().of({ kind: 'Event', message: 'x', status: 'none' }), {
+    kind: 'Event',
+    message: 'x',
+    status: 'none',
+  });
 });

@@ -27,7 +27,8 @@ export class Shared {
 
   #members(parent: JsonObject): JsonObject {
     const result: Record<string, Json | undefined> = {};
-    for (const [key, value] of Object.entries(parent)) result[key] = typeof value === 'object' && value !== null ? this.#one(value) : value;
+    for (const [key, value] of Object.entries(parent))
+      result[key] = typeof value === 'object' && value !== null ? this.#one(value) : value;
     return result;
   }
 

@@ -1,32 +1,45 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiResponse } from '@drydock/kube-client';
-import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
+import {
+  type ClusterSnapshot,
+  type CopiedKind,
+  copiedKinds,
+  pathOfKind,
+} from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { redacted } from './trim.ts';
 
 /** Limit of objects in one call. */
 const pageSize = 500;
 
-type Page = { readonly items?: readonly JsonObject[] | null; readonly metadata?: { readonly continue?: string } };
+type Page = {
+  readonly items?: readonly JsonObject[] | null;
+  readonly metadata?: { readonly continue?: string };
+};
 
 type Listed =
   | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
   | { readonly kind: 'refused'; readonly answer: ApiResponse };
 
-const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> => {
+async function list(api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> {
   const { apiVersion, kind } = copied;
   const objects: JsonObject[] = [];
   let next: string | undefined;
   do {
-    const answer = await api.call({ method: 'GET', path: pathOfKind(copied), query: { limit: pageSize, continue: next } });
+    const answer = await api.call({
+      method: 'GET',
+      path: pathOfKind(copied),
+      query: { limit: pageSize, continue: next },
+    });
     if (answer.status !== 200) return { kind: 'refused', answer };
     const { items, metadata } = answer.body as Page;
-    for (const item of items ?? []) objects.push(shared.of(redacted({ apiVersion, kind, ...item })));
+    for (const item of items ?? [])
+      objects.push(shared.of(redacted({ apiVersion, kind, ...item })));
     next = metadata?.continue === '' ? undefined : metadata?.continue;
   } while (next !== undefined);
   return { kind: 'listed', objects };
-};
+}
 
 type TakeOptions = {
   readonly api: Api;
@@ -40,7 +53,11 @@ type TakeOptions = {
  * out, and forbidden ones are named. Throws an error with the server's message when nodes or pods
  * cannot be read, or a list fails otherwise.
  */
-export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Promise<ClusterSnapshot> => {
+export async function takeCopy({
+  api,
+  now,
+  tell = () => {},
+}: TakeOptions): Promise<ClusterSnapshot> {
   const takenAt = now();
   const objects: JsonObject[] = [];
   const leftOut: string[] = [];
@@ -54,8 +71,9 @@ export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Prom
     }
     const { status } = listed.answer;
     if (status === 404 && copied.needed !== true) continue;
-    if (status !== 403 || copied.needed === true) throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.answer)}`);
+    if (status !== 403 || copied.needed === true)
+      throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.answer)}`);
     leftOut.push(`${copied.plural}: ${statusMessage(listed.answer)}`);
   }
   return { takenAt, objects, leftOut };
-};
+}

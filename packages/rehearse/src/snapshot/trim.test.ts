@@ -14,26 +14,40 @@ import { writeCopy } from './files.ts';
 import { keptFields } from './kept-fields.ts';
 import { redacted } from './trim.ts';
 
-/** A marker in every string of every field of every kind that is copied: where may it be found again? */
+/**
+ * A marker in every string of every field of every kind that is copied: where may it be found
+ * again?
+ */
 
 const marker = 'MARKER';
 
 const cluster = createCluster({ clock: systemClock, random: seeded(1) });
 load(
   cluster.registry,
-  crdTexts(['drydock.dev', 'nodemaintenance.medik8s.io', 'nodemaintenance.kubevirt.io', 'kubevirt.io']).map(
-    text => parse(text) as JsonObject,
-  ),
+  crdTexts([
+    'drydock.dev',
+    'nodemaintenance.medik8s.io',
+    'nodemaintenance.kubevirt.io',
+    'kubevirt.io',
+  ]).map(text => parse(text) as JsonObject),
 );
 
 /** KubeVirt's schemas are not here: what stands in its objects, by hand. */
 const vm = {
-  domain: { firmware: { serial: marker }, devices: { disks: [{ name: marker, serial: marker }] }, memory: { guest: '1Gi' } },
+  domain: {
+    firmware: { serial: marker },
+    devices: { disks: [{ name: marker, serial: marker }] },
+    memory: { guest: '1Gi' },
+  },
   accessCredentials: [{ sshPublicKey: { source: { secret: { secretName: marker } } } }],
   volumes: [
     { name: 'a', cloudInitNoCloud: { userData: marker, networkDataBase64: marker } },
     { name: 'b', cloudInitConfigDrive: { userDataBase64: marker } },
-    { name: 'c', sysprep: { secret: { name: marker } }, serviceAccount: { serviceAccountName: marker } },
+    {
+      name: 'c',
+      sysprep: { secret: { name: marker } },
+      serviceAccount: { serviceAccountName: marker },
+    },
   ],
   networks: [{ name: marker, multus: { networkName: marker } }],
 };
@@ -44,11 +58,18 @@ const byHand: Readonly<Record<string, JsonObject>> = {
   },
   VirtualMachineInstance: {
     spec: vm,
-    status: { conditions: [{ type: 'x', message: marker }], interfaces: [{ mac: marker }], guestOSInfo: { name: marker } },
+    status: {
+      conditions: [{ type: 'x', message: marker }],
+      interfaces: [{ mac: marker }],
+      guestOSInfo: { name: marker },
+    },
   },
   VirtualMachineInstanceMigration: {
     spec: { vmiName: 'v', addedNodeSelector: { a: marker } },
-    status: { conditions: [{ type: 'x', message: marker }], migrationState: { failureReason: marker } },
+    status: {
+      conditions: [{ type: 'x', message: marker }],
+      migrationState: { failureReason: marker },
+    },
   },
   KubeVirt: {
     spec: { configuration: { developerConfiguration: { x: marker } }, imagePullSecrets: [marker] },
@@ -56,11 +77,15 @@ const byHand: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-const full = ({ apiVersion, kind, plural }: (typeof copiedKinds)[number]): JsonObject => {
-  const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+function full({ apiVersion, kind, plural }: (typeof copiedKinds)[number]): JsonObject {
+  const [group = '', version = ''] = apiVersion.includes('/')
+    ? apiVersion.split('/')
+    : ['', apiVersion];
   const served = cluster.registry.kinds.at(group, version, plural);
   const object =
-    served === undefined ? { ...byHand[kind], apiVersion, kind, metadata: { name: 'x' } } : fullObject(served, path => `${marker} ${path}`);
+    served === undefined
+      ? { ...byHand[kind], apiVersion, kind, metadata: { name: 'x' } }
+      : fullObject(served, path => `${marker} ${path}`);
   // StorageClass is not served here.
   return kind === 'StorageClass'
     ? {
@@ -72,21 +97,28 @@ const full = ({ apiVersion, kind, plural }: (typeof copiedKinds)[number]): JsonO
         mountOptions: [marker],
       }
     : object;
-};
+}
 
-const within = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+function within(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
 
 /** Where the marker stands, in keys of maps too. */
-const pathsIn = (value: unknown, path = ''): readonly string[] => {
+function pathsIn(value: unknown, path = ''): readonly string[] {
   if (typeof value === 'string') return value.includes(marker) ? [path] : [];
   if (Array.isArray(value)) return value.flatMap(one => pathsIn(one, `${path}[]`));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, one]) =>
-    key.includes(marker) ? [`${path}{}`, ...pathsIn(one, `${path}.*`)] : pathsIn(one, within(path, key)),
+    key.includes(marker)
+      ? [`${path}{}`, ...pathsIn(one, `${path}.*`)]
+      : pathsIn(one, within(path, key)),
   );
-};
+}
 
-/** A name of something, a choice among words of Kubernetes, a selector or an amount: what may stand in a snapshot. Written down here once more, by what the last step is called. */
+/**
+ * A name of something, a choice among words of Kubernetes, a selector or an amount: what may stand
+ * in a snapshot. Written down here once more, by what the last step is called.
+ */
 const harmless = new Set(
   (
     'apiVersion kind name namespace uid resourceVersion generateName finalizers[] labels{} labels.* matchLabels{} matchLabels.* matchLabelKeys[] mismatchLabelKeys[] key operator values[] ' +
@@ -113,7 +145,11 @@ describe('a snapshot', () => {
       const kept = pathsIn(redacted(object));
       const odd = kept.filter(path => {
         const last = /(?:^|\.)([^.]+(?:\.\*)?)$/.exec(path.replace(/\[\]$/, '[]'))?.[1] ?? path;
-        return !harmless.has(last) && !values.test(path) && !(copied.kind === 'Node' && annotations.test(path));
+        return (
+          !harmless.has(last) &&
+          !values.test(path) &&
+          !(copied.kind === 'Node' && annotations.test(path))
+        );
       });
       assert.deepEqual(odd, []);
     });
@@ -123,7 +159,9 @@ describe('a snapshot', () => {
       if (Array.isArray(value)) return (value as readonly Json[]).map(planted);
       if (!isObject(value)) return value;
       return {
-        ...Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === undefined ? one : planted(one)])),
+        ...Object.fromEntries(
+          Object.entries(value).map(([key, one]) => [key, one === undefined ? one : planted(one)]),
+        ),
         unheardOf: 'SECRET',
         message: 'SECRET',
       };
@@ -132,16 +170,27 @@ describe('a snapshot', () => {
       /"(labels|matchLabels|nodeSelector|overhead|limits|requests|capacity|allocatable|disruptedPods|domains|drain|due|done|workloads)":/;
     for (const copied of copiedKinds) {
       const [, served] = [free, full(copied)];
-      const { spec, status } = redacted({ ...served, spec: planted(served['spec'] ?? {}), status: planted(served['status'] ?? {}) });
-      const own = JSON.stringify([spec, status], (key, value: unknown) => (free.test(`"${key}":`) ? undefined : value));
-      if (!copied.apiVersion.startsWith('drydock.dev')) assert.doesNotMatch(own, /SECRET|unheardOf/, copied.kind);
+      const { spec, status } = redacted({
+        ...served,
+        spec: planted(served['spec'] ?? {}),
+        status: planted(served['status'] ?? {}),
+      });
+      const own = JSON.stringify([spec, status], (key, value: unknown) =>
+        free.test(`"${key}":`) ? undefined : value,
+      );
+      if (!copied.apiVersion.startsWith('drydock.dev'))
+        assert.doesNotMatch(own, /SECRET|unheardOf/, copied.kind);
     }
   });
 
   test('written to files it has no message, no argument and no variable of anybody', () => {
     const folder = mkdtempSync(join(tmpdir(), 'drydock-marker-'));
     try {
-      writeCopy(folder, { takenAt: systemClock.now(), objects: copiedKinds.map(copied => redacted(full(copied))), leftOut: [] });
+      writeCopy(folder, {
+        takenAt: systemClock.now(),
+        objects: copiedKinds.map(copied => redacted(full(copied))),
+        leftOut: [],
+      });
       const all = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'));
       assert.ok(all.length > 10);
       const secret =
@@ -156,7 +205,10 @@ describe('a snapshot', () => {
   });
 
   test('every kind that is copied has its list', () => {
-    assert.deepEqual([...new Set(copiedKinds.map(({ kind }) => kind))].sort(), Object.keys(keptFields).sort());
+    assert.deepEqual(
+      [...new Set(copiedKinds.map(({ kind }) => kind))].sort(),
+      Object.keys(keptFields).sort(),
+    );
   });
 
   test('annotations that carry whole objects or what agents were started with are in none, of nodes neither', () => {

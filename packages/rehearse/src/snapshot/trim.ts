@@ -25,35 +25,53 @@ const carriers = /\/(last-applied-configuration|applied|node-args|node-env)$/;
 /**
  * Returns whether an annotation is kept; expressions of plans may read any annotation of a node.
  */
-const isKept = (key: string, kind: Json | undefined): boolean =>
-  !carriers.test(key) && (kind === 'Node' || deciding.some(one => one.test(key)));
+function isKept(key: string, kind: Json | undefined): boolean {
+  return !carriers.test(key) && (kind === 'Node' || deciding.some(one => one.test(key)));
+}
 
-const withAnnotations = (metadata: JsonObject, kind: Json | undefined): JsonObject => {
+function withAnnotations(metadata: JsonObject, kind: Json | undefined): JsonObject {
   const { annotations, ...rest } = metadata;
   if (!isObject(annotations)) return rest;
-  return { ...rest, annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => isKept(key, kind))) };
-};
+  return {
+    ...rest,
+    annotations: Object.fromEntries(
+      Object.entries(annotations).filter(([key]) => isKept(key, kind)),
+    ),
+  };
+}
 
-const fieldsOf = (object: JsonObject, fields: Readonly<Record<string, Kept>>, kind?: Json): JsonObject => {
+function fieldsOf(
+  object: JsonObject,
+  fields: Readonly<Record<string, Kept>>,
+  kind?: Json,
+): JsonObject {
   const result: Record<string, Json> = {};
   for (const key of Object.keys(object)) {
     const [value, kept] = [object[key], Object.hasOwn(fields, key) ? fields[key] : undefined];
     if (value === undefined || kept === undefined) continue;
     const trimmedValue = valueOf(value, kept);
-    result[key] = key === 'metadata' && isObject(trimmedValue) ? withAnnotations(trimmedValue, kind) : trimmedValue;
+    result[key] =
+      key === 'metadata' && isObject(trimmedValue)
+        ? withAnnotations(trimmedValue, kind)
+        : trimmedValue;
   }
   return result;
-};
+}
 
-const valueOf = (value: Json, kept: Kept): Json => {
+function valueOf(value: Json, kept: Kept): Json {
   if (kept === 'whole') return value;
   if (kept === 'empty') return '';
   if (Array.isArray(value)) return (value as readonly Json[]).map(one => valueOf(one, kept));
   // A value of another type than an object is dropped.
   if (!isObject(value)) return null;
   if ('fields' in kept) return fieldsOf(value, kept.fields);
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === undefined ? undefined : valueOf(one, kept.each)]));
-};
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [
+      key,
+      one === undefined ? undefined : valueOf(one, kept.each),
+    ]),
+  );
+}
 
 const byKind = new Map<Json | undefined, Readonly<Record<string, Kept>>>(
   Object.entries(keptFields).map(([kind, fields]) => [kind, { ...keptOfAll, ...fields }]),
@@ -63,8 +81,11 @@ const byKind = new Map<Json | undefined, Readonly<Record<string, Kept>>>(
  * Returns the fields of an object that a rehearsal needs (kept-fields.ts); for a kind that is not
  * copied, only its name.
  */
-export const redacted = (object: JsonObject): JsonObject => fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
+export function redacted(object: JsonObject): JsonObject {
+  return fieldsOf(object, byKind.get(object['kind']) ?? keptOfAll, object['kind']);
+}
 
 /** Returns the fields that another list keeps of an object, with its name. */
-export const trimmedBy = (fields: Readonly<Record<string, Kept>>, object: JsonObject): JsonObject =>
-  fieldsOf(object, { ...keptOfAll, ...fields }, object['kind']);
+export function trimmedBy(fields: Readonly<Record<string, Kept>>, object: JsonObject): JsonObject {
+  return fieldsOf(object, { ...keptOfAll, ...fields }, object['kind']);
+}

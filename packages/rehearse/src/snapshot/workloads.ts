@@ -4,18 +4,31 @@ import { at, objects, type Stored, text } from '@drydock/kube-sim';
 /** Owner of a pod as users name it: the Deployment rather than its ReplicaSet. */
 export type Workload = { readonly kind: string; readonly namespace: string; readonly name: string };
 
-export const workloadText = ({ kind, namespace, name }: Workload): string => `${kind} ${namespace}/${name}`;
+export function workloadText({ kind, namespace, name }: Workload): string {
+  return `${kind} ${namespace}/${name}`;
+}
 
 /** Returns the reference to an object's controller. */
-export const controllerRef = (object: JsonObject): JsonObject | undefined =>
-  objects(at(object, 'metadata', 'ownerReferences')).find(({ controller }) => controller === true);
+export function controllerRef(object: JsonObject): JsonObject | undefined {
+  return objects(at(object, 'metadata', 'ownerReferences')).find(
+    ({ controller }) => controller === true,
+  );
+}
 
-export const uidOf = (object: JsonObject): string => text(object, 'metadata', 'uid');
-export const namespaceOf = (object: JsonObject): string => text(object, 'metadata', 'namespace');
-export const nameOf = (object: JsonObject): string => text(object, 'metadata', 'name');
+export function uidOf(object: JsonObject): string {
+  return text(object, 'metadata', 'uid');
+}
+export function namespaceOf(object: JsonObject): string {
+  return text(object, 'metadata', 'namespace');
+}
+export function nameOf(object: JsonObject): string {
+  return text(object, 'metadata', 'name');
+}
 
 /** Returns `namespace/name`. */
-export const keyOf = (object: JsonObject): string => `${namespaceOf(object)}/${nameOf(object)}`;
+export function keyOf(object: JsonObject): string {
+  return `${namespaceOf(object)}/${nameOf(object)}`;
+}
 
 /** Looks up the controllers of ReplicaSets, which pods do not name. */
 export class Workloads {

@@ -2,24 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Distribution, type Interval } from './censored.ts';
 
-const phases = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => (index + 0.5) / count);
+function phases(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => (index + 0.5) / count);
+}
 
 /** As told by two clocks of whole seconds, begun so far into a second. */
-const whole = (seconds: number, phase: number): Interval => {
+function whole(seconds: number, phase: number): Interval {
   const told = Math.floor(phase + seconds);
   return { low: told - 1, high: told + 1, edge: 1 };
-};
+}
 
 /** Its beginning is known to the millisecond. */
-const half = (seconds: number, phase: number): Interval => {
+function half(seconds: number, phase: number): Interval {
   const told = Math.floor(phase + seconds) - phase;
   return { low: told - 0.001, high: told + 1, edge: 0.001 };
-};
+}
 
-const near = (distribution: Distribution, part: number, seconds: number, off: number): void => {
+function near(distribution: Distribution, part: number, seconds: number, off: number): void {
   const is = distribution.at(part);
   assert.ok(Math.abs(is - seconds) <= off, `${part}: ${is.toFixed(3)} s, not ${seconds} s`);
-};
+}
 
 test('times told in whole seconds are found out by how often each is told', () => {
   for (const seconds of [0.25, 1.06, 1.5, 5.125]) {
@@ -56,7 +58,9 @@ test('what a group leaves open is told by the wider one, and nothing else is', (
 });
 
 test('long times and thousands of them', () => {
-  const seen = new Distribution(phases(20_000).map(part => half(60 + 600 * part, (part * 7919) % 1)));
+  const seen = new Distribution(
+    phases(20_000).map(part => half(60 + 600 * part, (part * 7919) % 1)),
+  );
   for (const part of [0.1, 0.5, 0.9]) near(seen, part, 60 + 600 * part, 12);
   assert.ok(seen.at(0) >= 59 && seen.at(1) <= 662);
 });

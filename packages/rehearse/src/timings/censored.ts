@@ -23,20 +23,24 @@ const grid: readonly number[] = (() => {
   return lows;
 })();
 
-const lowOf = (cell: number): number => grid[cell] ?? 0;
+function lowOf(cell: number): number {
+  return grid[cell] ?? 0;
+}
 
-const lengthOf = (cell: number): number => (grid[cell + 1] ?? lowOf(cell) + 1) - lowOf(cell);
+function lengthOf(cell: number): number {
+  return (grid[cell + 1] ?? lowOf(cell) + 1) - lowOf(cell);
+}
 
 /** Returns the first cell that begins at this duration or later. */
-const cellFrom = (time: number): number => {
+function cellFrom(time: number): number {
   const cell = grid.findIndex(low => low >= time);
   return cell < 0 ? grid.length : cell;
-};
+}
 
 /** Likelihoods of the grid's cells for an interval, from the first non-zero one. */
 type Row = { readonly first: number; readonly fits: Float64Array };
 
-const rowOf = ({ low, high, edge }: Interval): Row => {
+function rowOf({ low, high, edge }: Interval): Row {
   const first = Math.max(0, cellFrom(low) - 1);
   const fits = Float64Array.from({ length: Math.max(1, cellFrom(high) - first) }, (_, index) => {
     const time = lowOf(first + index) + lengthOf(first + index) / 2;
@@ -45,30 +49,41 @@ const rowOf = ({ low, high, edge }: Interval): Row => {
   // An interval between the middles of two cells.
   if (!fits.some(fit => fit > 0)) fits[0] = 1;
   return { first, fits };
-};
+}
 
 /** Limit of samples; a larger group is represented by this many, evenly chosen. */
 const limit = 1000;
 
-const evenly = <T>(all: readonly T[]): readonly T[] => {
+function evenly<T>(all: readonly T[]): readonly T[] {
   const step = Math.max(1, all.length / limit);
-  return Array.from({ length: Math.min(limit, all.length) }, (_, index) => all[Math.floor(index * step)] as T);
-};
+  return Array.from(
+    { length: Math.min(limit, all.length) },
+    (_, index) => all[Math.floor(index * step)] as T,
+  );
+}
 
 /** Returns the number of rounds: more would give a precision that few samples do not justify. */
-const roundsOf = (count: number): number => Math.min(60, 3 * count);
+function roundsOf(count: number): number {
+  return Math.min(60, 3 * count);
+}
 
 /** Divides each sample among the cells of its interval in proportion to their present shares. */
-const better = (shares: Float64Array, base: number, rows: readonly Row[]): Float64Array<ArrayBuffer> => {
+function better(
+  shares: Float64Array,
+  base: number,
+  rows: readonly Row[],
+): Float64Array<ArrayBuffer> {
   const next = new Float64Array(shares.length);
   for (const { first, fits } of rows) {
     const [from, to] = [first - base, first - base + fits.length];
     let sum = 0;
     for (let at = from; at < to; at += 1) sum += (shares[at] ?? 0) * (fits[at - from] ?? 0);
-    for (let at = from; at < to; at += 1) next[at] = (next[at] ?? 0) + ((shares[at] ?? 0) * (fits[at - from] ?? 0)) / (sum * rows.length);
+    for (let at = from; at < to; at += 1)
+      next[at] =
+        (next[at] ?? 0) + ((shares[at] ?? 0) * (fits[at - from] ?? 0)) / (sum * rows.length);
   }
   return next;
-};
+}
 
 /** Weight of the unknown, as a number of additional samples. */
 const doubt = 3;
@@ -86,12 +101,19 @@ export class Distribution {
   constructor(seen: readonly Interval[], wider?: Distribution) {
     const rows = evenly(seen).map(rowOf);
     this.#count = seen.length;
-    this.#first = rows.reduce((least, { first }) => Math.min(least, first), Number.MAX_SAFE_INTEGER);
+    this.#first = rows.reduce(
+      (least, { first }) => Math.min(least, first),
+      Number.MAX_SAFE_INTEGER,
+    );
     const end = rows.reduce((last, { first, fits }) => Math.max(last, first + fits.length), 0);
     const whole = lowOf(end - 1) + lengthOf(end - 1) - lowOf(this.#first);
-    const unknown = Float64Array.from({ length: end - this.#first }, (_, index) => lengthOf(this.#first + index) / whole);
+    const unknown = Float64Array.from(
+      { length: end - this.#first },
+      (_, index) => lengthOf(this.#first + index) / whole,
+    );
     let shares = wider === undefined ? unknown : wider.#doubted(unknown, this.#first);
-    for (let round = 0; round < roundsOf(rows.length); round += 1) shares = better(shares, this.#first, rows);
+    for (let round = 0; round < roundsOf(rows.length); round += 1)
+      shares = better(shares, this.#first, rows);
     this.#shares = shares;
   }
 
@@ -109,6 +131,9 @@ export class Distribution {
   /** Mixes the distribution with an unknown one: the more samples it has, the more it counts. */
   #doubted(unknown: Float64Array, first: number): Float64Array {
     const believed = this.#count / (this.#count + doubt);
-    return unknown.map((share, index) => (1 - believed) * share + believed * (this.#shares[first + index - this.#first] ?? 0));
+    return unknown.map(
+      (share, index) =>
+        (1 - believed) * share + believed * (this.#shares[first + index - this.#first] ?? 0),
+    );
   }
 }

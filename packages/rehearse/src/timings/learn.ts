@@ -30,10 +30,10 @@ const ownPart = 0.2;
 const steps = { start: 0.754_877_67, stop: 0.569_840_29 };
 
 /** Returns whether all intervals overlap, so that they may be the same duration. */
-const mayBeOne = (seen: readonly Interval[]): boolean => {
+function mayBeOne(seen: readonly Interval[]): boolean {
   const low = seen.reduce((latest, one) => Math.max(latest, one.low), 0);
   return seen.every(({ high }) => high > low);
-};
+}
 
 /** Samples of one group. */
 class Group {
@@ -66,14 +66,14 @@ class Group {
   }
 }
 
-const groupsBy = (
+function groupsBy(
   samples: readonly TimingSample[],
   key: (sample: TimingSample) => string,
   wider: (sample: TimingSample) => Group | undefined,
-): ReadonlyMap<string, Group> => {
+): ReadonlyMap<string, Group> {
   const seen = [...Map.groupBy(samples, key)].filter(([, all]) => all.length >= enough);
   return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as TimingSample))]));
-};
+}
 
 /**
  * Resolution in milliseconds: no duration is known better, and events within it happen at the same
@@ -81,14 +81,17 @@ const groupsBy = (
  */
 const exactMs = 50;
 
-const inMs = (seconds: number): number => exactMs * Math.round((1000 * seconds) / exactMs);
+function inMs(seconds: number): number {
+  return exactMs * Math.round((1000 * seconds) / exactMs);
+}
 
 /** Returns a random number that is the same for the same pod in the same run. */
-const chanceOf = (uid: string, seed: number): number => {
+function chanceOf(uid: string, seed: number): number {
   let hash = 0x811c9dc5 ^ seed;
-  for (let at = 0; at < uid.length; at += 1) hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193) >>> 0;
+  for (let at = 0; at < uid.length; at += 1)
+    hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193) >>> 0;
   return seeded(hash)();
-};
+}
 
 /** Durations by the closest known group: the workload, its namespace, the cluster. */
 class KnownTimings {
@@ -123,10 +126,14 @@ class KnownTimings {
    */
   draw(pod: Stored, workload: Workload | undefined, seed: number, guess: number): number {
     const ofPod = chanceOf(`${this.#what} ${uidOf(pod)}`, seed);
-    const own = workload && (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace));
+    const own =
+      workload &&
+      (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace));
     const nearest = own ?? this.#ofAll;
     const ofRun = (0.5 + (seed - 1) * steps[this.#what]) % 1;
-    return nearest === undefined ? guess * (1 - guessSpread + 2 * guessSpread * ofPod) : nearest.draw(ofPod, ofRun);
+    return nearest === undefined
+      ? guess * (1 - guessSpread + 2 * guessSpread * ofPod)
+      : nearest.draw(ofPod, ofRun);
   }
 }
 
@@ -148,7 +155,11 @@ export class PodTimings {
   readonly #workloads: Workloads;
   readonly #defaults: Defaults;
 
-  constructor(all: readonly JsonObject[], workloads: Workloads, defaults: Defaults = defaultOptions) {
+  constructor(
+    all: readonly JsonObject[],
+    workloads: Workloads,
+    defaults: Defaults = defaultOptions,
+  ) {
     this.#workloads = workloads;
     this.#defaults = defaults;
     this.#starts = new KnownTimings('start', startSamples(all, workloads));
@@ -158,7 +169,12 @@ export class PodTimings {
   /** Returns the number of samples, and those of these workloads that have too few. */
   from(workloads: readonly string[]): TimingsFrom {
     const [starts, stops] = [this.#starts, this.#stops];
-    return { starts: starts.samples, stops: stops.samples, unseenStarts: starts.unseen(workloads), unseenStops: stops.unseen(workloads) };
+    return {
+      starts: starts.samples,
+      stops: stops.samples,
+      unseenStarts: starts.unseen(workloads),
+      unseenStops: stops.unseen(workloads),
+    };
   }
 
   /**

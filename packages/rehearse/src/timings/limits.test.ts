@@ -4,34 +4,52 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { learnLimits } from './limits.ts';
 
 const start = Date.parse('2026-11-23T08:00:00Z');
-const timeText = (second: number): string => new Date(start + 1000 * Math.floor(second)).toISOString().replace('.000Z', 'Z');
+function timeText(second: number): string {
+  return new Date(start + 1000 * Math.floor(second)).toISOString().replace('.000Z', 'Z');
+}
 
 /** One pod of a ReplicaSet: created, scheduled at once, ready some seconds later. */
-const pod = (name: string, created: number, ready: number): JsonObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name,
-    uid: name,
-    creationTimestamp: timeText(created),
-    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'set', controller: true }],
-  },
-  status: {
-    conditions: [
-      { type: 'PodScheduled', status: 'True', lastTransitionTime: timeText(created) },
-      { type: 'Ready', status: 'True', lastTransitionTime: timeText(ready) },
-    ],
-  },
-});
+function pod(name: string, created: number, ready: number): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      uid: name,
+      creationTimestamp: timeText(created),
+      ownerReferences: [
+        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'set', controller: true },
+      ],
+    },
+    status: {
+      conditions: [
+        { type: 'PodScheduled', status: 'True', lastTransitionTime: timeText(created) },
+        { type: 'Ready', status: 'True', lastTransitionTime: timeText(ready) },
+      ],
+    },
+  };
+}
 
 /** So many pods at so many a second. */
-const burst = (pods: number, rate: number, startSeconds = 0.5, from = 0): readonly JsonObject[] =>
-  Array.from({ length: pods }, (_, index) => pod(`p${from}-${index}`, from + 0.5 + index / rate, from + 0.5 + index / rate + startSeconds));
+function burst(pods: number, rate: number, startSeconds = 0.5, from = 0): readonly JsonObject[] {
+  return Array.from({ length: pods }, (_, index) =>
+    pod(`p${from}-${index}`, from + 0.5 + index / rate, from + 0.5 + index / rate + startSeconds),
+  );
+}
 
 test("a copy that shows nothing is played with Kubernetes' defaults", () => {
-  for (const pods of [[], burst(40, 1000), burst(400, 18), [...burst(30, 1000), ...burst(200, 19, 0.5, 2)]]) {
+  for (const pods of [
+    [],
+    burst(40, 1000),
+    burst(400, 18),
+    [...burst(30, 1000), ...burst(200, 19, 0.5, 2)],
+  ]) {
     const { limits, from } = learnLimits(pods);
-    assert.deepEqual(limits, { controllers: { qps: 20, burst: 30 }, scheduler: { qps: 50, burst: 100 } }, `${pods.length}`);
+    assert.deepEqual(
+      limits,
+      { controllers: { qps: 20, burst: 30 }, scheduler: { qps: 50, burst: 100 } },
+      `${pods.length}`,
+    );
     assert.deepEqual(from, { source: 'default', qps: 20 });
   }
 });

@@ -13,25 +13,31 @@ export type LearnedWork = {
 
 const guessMs = { work: 60_000, reboot: 120_000 };
 
-const middle = (all: readonly number[]): number | undefined => all.toSorted((one, other) => one - other)[Math.floor(all.length / 2)];
+function middle(all: readonly number[]): number | undefined {
+  return all.toSorted((one, other) => one - other)[Math.floor(all.length / 2)];
+}
 
-const secondsIn = (records: readonly JsonObject[], field: 'workSeconds' | 'rebootSeconds'): readonly number[] =>
-  records.flatMap(record =>
+function secondsIn(
+  records: readonly JsonObject[],
+  field: 'workSeconds' | 'rebootSeconds',
+): readonly number[] {
+  return records.flatMap(record =>
     Object.values(at(record, 'spec', 'verdicts') ?? {}).flatMap(verdict => {
       const seconds = Number(at(verdict, field));
       return text(verdict, 'verdict') === 'Done' && Number.isFinite(seconds) ? [seconds] : [];
     }),
   );
+}
 
 /**
  * Returns the durations for this plan's nodes in milliseconds: as given; else the median of the
  * nodes that it has done; of all plans where it has none; else a minute of work and two of reboot.
  */
-export const learnWork = (
+export function learnWork(
   all: readonly JsonObject[],
   plan: string,
   given: { readonly workMs?: number | undefined; readonly rebootMs?: number | undefined },
-): LearnedWork => {
+): LearnedWork {
   const records = ofKind(all, 'MaintenancePlanRecord');
   const own = records.filter(record => text(record, 'spec', 'planName') === plan);
   const learned = (field: 'workSeconds' | 'rebootSeconds'): readonly number[] => {
@@ -43,7 +49,8 @@ export const learnWork = (
   const [workSeconds, rebootSeconds] = [middle(work), middle(reboots)];
   return {
     workMs: given.workMs ?? (workSeconds === undefined ? guessMs.work : 1000 * workSeconds),
-    rebootMs: given.rebootMs ?? (rebootSeconds === undefined ? guessMs.reboot : 1000 * rebootSeconds),
+    rebootMs:
+      given.rebootMs ?? (rebootSeconds === undefined ? guessMs.reboot : 1000 * rebootSeconds),
     learnedFrom: { work: work.length, reboots: reboots.length },
   };
-};
+}

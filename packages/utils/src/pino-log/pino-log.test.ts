@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import type { Log } from '../log.ts';
 import { type LogFormat, pinoLog } from './pino-log.ts';
 
-const logged = (
+function logged(
   write: (log: Log) => void,
   options: { readonly format?: LogFormat; readonly level?: string; readonly colour?: boolean } = {},
-): string => {
+): string {
   let written = '';
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
@@ -18,9 +18,11 @@ const logged = (
   const { format = 'json', level = 'info', colour = false } = options;
   write(pinoLog({ format, level, colour, stream }));
   return written;
-};
+}
 
-const parsed = (line: string): Record<string, unknown> => JSON.parse(line) as Record<string, unknown>;
+function parsed(line: string): Record<string, unknown> {
+  return JSON.parse(line) as Record<string, unknown>;
+}
 
 test('a line of JSON has level, time, message and facts, and nothing of the process', () => {
   const line = logged(log => log.warn('cannot write', { node: 'n1', tries: 2 }));
@@ -49,17 +51,28 @@ test('what is no Error is told as it is', () => {
 test('a line of text is for people: time, level, message, facts, and of an error its message', () => {
   const text = (write: (log: Log) => void): string => logged(write, { format: 'text' });
   const clock = /^\d\d:\d\d:\d\d\.\d{3} /;
-  const line = text(log => log.info('hold the node', { node: 'n1', path: '/a b', count: 2, none: null }));
+  const line = text(log =>
+    log.info('hold the node', { node: 'n1', path: '/a b', count: 2, none: null }),
+  );
   assert.match(line, clock);
-  assert.equal(line.replace(clock, ''), 'info  hold the node node=n1 path="/a b" count=2 none=null\n');
-  const failed = text(log => log.error('cannot list', { error: new Error('no "connection"') })).replace(clock, '');
+  assert.equal(
+    line.replace(clock, ''),
+    'info  hold the node node=n1 path="/a b" count=2 none=null\n',
+  );
+  const failed = text(log =>
+    log.error('cannot list', { error: new Error('no "connection"') }),
+  ).replace(clock, '');
   assert.equal(failed, 'error cannot list error="no \\"connection\\""\n');
-  assert.equal(text(log => log.warn('x', { error: 'forbidden' })).replace(clock, ''), 'warn  x error=forbidden\n');
+  assert.equal(
+    text(log => log.warn('x', { error: 'forbidden' })).replace(clock, ''),
+    'warn  x error=forbidden\n',
+  );
 });
 
 test('colours are there only when they are asked for', () => {
   const escape = String.fromCharCode(27);
-  const line = (colour: boolean): string => logged(log => log.info('x'), { format: 'text', colour });
+  const line = (colour: boolean): string =>
+    logged(log => log.info('x'), { format: 'text', colour });
   assert.ok(line(true).includes(`${escape}[32minfo`));
   assert.ok(!line(false).includes(escape));
 });
@@ -81,13 +94,21 @@ test('what is below the level is not written', () => {
 test('text of others acts on no terminal, in neither format, and JSON means the same', () => {
   const text = '\u001b]0;x\u0007\n\u202e\u009b\u200b\u2028';
   const write = (log: Log): void =>
-    log.warn(`refused: ${text}`, { [`field${text}`]: text, list: [text], plain: text.slice(-3), error: new Error(text) });
+    log.warn(`refused: ${text}`, {
+      [`field${text}`]: text,
+      list: [text],
+      plain: text.slice(-3),
+      error: new Error(text),
+    });
   for (const format of ['json', 'text'] as const) {
     const line = logged(write, { format });
     assert.match(line, /^[^\n]+\n$/, format);
     assert.doesNotMatch(line.trimEnd(), /\p{C}|\p{Zl}/u, format);
   }
-  assert.match(logged(write, { format: 'text' }), /WARN|warn .*refused: \^\[\]0;x\^G\\n\\u202e\\u009b\\u200b\\u2028 /);
+  assert.match(
+    logged(write, { format: 'text' }),
+    /WARN|warn .*refused: \^\[\]0;x\^G\\n\\u202e\\u009b\\u200b\\u2028 /,
+  );
   const { msg, list } = parsed(logged(write));
   assert.deepEqual([msg, list], [`refused: ${text}`, [text]]);
 });

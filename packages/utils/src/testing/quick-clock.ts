@@ -1,7 +1,9 @@
 import type { Clock } from '../clock.ts';
 
 /** Time passes only in sleep, and then at once; time limits never come, but are remembered. */
-export const quickClock = (start = '2030-01-10T00:00:00Z'): Clock & { readonly slept: number[]; readonly limits: number[] } => {
+export function quickClock(
+  start = '2030-01-10T00:00:00Z',
+): Clock & { readonly slept: number[]; readonly limits: number[] } {
   let now = Temporal.Instant.from(start);
   const slept: number[] = [];
   const limits: number[] = [];
@@ -19,4 +21,4 @@ export const quickClock = (start = '2030-01-10T00:00:00Z'): Clock & { readonly s
       return () => {};
     },
   };
-};
+}

@@ -7,13 +7,18 @@ import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
 /** Converts the DaemonSet of kured, by docs/moving-to-plans.md: its flags become the plan. */
 
-const isKuredContainer = ({ image, name }: JsonObject): boolean =>
-  name === 'kured' || /(^|\/)kured([:@]|$)/.test(typeof image === 'string' ? image : '');
+function isKuredContainer({ image, name }: JsonObject): boolean {
+  return name === 'kured' || /(^|\/)kured([:@]|$)/.test(typeof image === 'string' ? image : '');
+}
 
-const containers = (daemonSet: JsonObject): readonly JsonObject[] => objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'containers'));
+function containers(daemonSet: JsonObject): readonly JsonObject[] {
+  return objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'containers'));
+}
 
 /** Returns whether a DaemonSet runs kured. */
-export const isKured = (daemonSet: JsonObject): boolean => containers(daemonSet).some(isKuredContainer);
+export function isKured(daemonSet: JsonObject): boolean {
+  return containers(daemonSet).some(isKuredContainer);
+}
 
 /** Flags that are converted or need no counterpart; all others are reported. */
 const carried = new Set([
@@ -45,36 +50,46 @@ const why: Readonly<Record<string, string>> = {
     'Drydock does not read files on nodes: let the node report it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
   'reboot-sentinel-command':
     'Drydock runs no command to find out: let the node report it by the condition RebootRequired (docs/plan-recipes.md, reboots alone)',
-  'reboot-command': 'the plan reboots by systemd; for a command of your own use work.job with rebootsNode: true',
-  'reboot-signal': 'the plan sends SIGRTMIN+5, by which systemd reboots; for another signal use work.job with rebootsNode: true',
+  'reboot-command':
+    'the plan reboots by systemd; for a command of your own use work.job with rebootsNode: true',
+  'reboot-signal':
+    'the plan sends SIGRTMIN+5, by which systemd reboots; for another signal use work.job with rebootsNode: true',
   'force-reboot': 'a node is never rebooted under pods that could not leave',
   'lock-ttl': 'a slot is freed by a verdict only',
   'drain-delay': 'a drain ends when the pods are gone and their volumes detached',
   'reboot-delay': 'a drain ends when the pods are gone and their volumes detached',
   'prefer-no-schedule-taint': 'pods may move to nodes that are due themselves',
-  'prometheus-url': 'add a gate of the kind alerts; the administrator of the operator sets the address (docs/plans.md, metrics and alerts)',
+  'prometheus-url':
+    'add a gate of the kind alerts; the administrator of the operator sets the address (docs/plans.md, metrics and alerts)',
   'alert-filter-regexp': 'make a gate of the kind alerts with the matcher alertname!~"…"',
   'alert-filter-match-only': 'make a gate of the kind alerts with the matcher alertname=~"…"',
   'alert-firing-only': 'a gate of the kind alerts sees those that fire',
 };
 
-const notCarried = (name: string): string =>
-  why[name] ?? (/^(notify|slack|message)/.test(name) ? 'use --notification-config (docs/notifications.md)' : 'it has no counterpart');
+function notCarried(name: string): string {
+  return (
+    why[name] ??
+    (/^(notify|slack|message)/.test(name)
+      ? 'use --notification-config (docs/notifications.md)'
+      : 'it has no counterpart')
+  );
+}
 
 /** Returns an entry for each selector: the plan waits for every pod that one of them matches. */
-const awaited = (flags: KuredFlags): readonly Json[] =>
-  flags.all('blocking-pod-selector').flatMap(selector => {
+function awaited(flags: KuredFlags): readonly Json[] {
+  return flags.all('blocking-pod-selector').flatMap(selector => {
     const podSelector = selector === '' ? undefined : parseSelector(selector);
     return podSelector === undefined ? [] : [{ podSelector }];
   });
+}
 
 /** Parses a whole number of at least `least`; returns undefined for other text. */
-const numberIn = (value: string | undefined, least: number): number | undefined => {
+function numberIn(value: string | undefined, least: number): number | undefined {
   const number = value === undefined || !/^\d+$/.test(value) ? Number.NaN : Number(value);
   return number >= least ? number : undefined;
-};
+}
 
-const drainOf = (flags: KuredFlags): JsonObject => {
+function drainOf(flags: KuredFlags): JsonObject {
   const grace = numberIn(flags.one('drain-grace-period'), 0);
   const skip = numberIn(flags.one('skip-wait-for-delete-timeout'), 1);
   const selector = parseSelector(flags.one('drain-pod-selector') ?? '');
@@ -87,34 +102,44 @@ const drainOf = (flags: KuredFlags): JsonObject => {
     ...(selector && { podSelector: selector }),
     ...(awaits.length > 0 && { awaitPods: awaits }),
   };
-};
+}
 
 /** Returns the values that cannot be parsed. */
-const unreadable = (flags: KuredFlags): readonly string[] => [
-  ...flags
-    .all('blocking-pod-selector')
-    .filter(selector => parseSelector(selector) === undefined)
-    .map(selector => `--blocking-pod-selector: "${selector}" cannot be read: write it into template.maintenance.drain.awaitPods`),
-  ...[flags.one('drain-pod-selector') ?? '']
-    .filter(selector => selector !== '' && parseSelector(selector) === undefined)
-    .map(
-      selector =>
-        `--drain-pod-selector: "${selector}" cannot be read, and all pods are drained: write it into template.maintenance.drain.podSelector`,
-    ),
-  ...(['drain-timeout', 'lock-release-delay'] as const)
-    .filter(flag => flags.one(flag) !== undefined && secondsIn(flags.one(flag)) === undefined)
-    .map(flag => `--${flag}: it cannot be read as a duration`),
-  ...flags.hidden
-    .filter(name => name !== 'KURED_NODE_ID')
-    .map(name => `${name}: its value is not in the DaemonSet (valueFrom): look it up, and change the plan accordingly`),
-];
+function unreadable(flags: KuredFlags): readonly string[] {
+  return [
+    ...flags
+      .all('blocking-pod-selector')
+      .filter(selector => parseSelector(selector) === undefined)
+      .map(
+        selector =>
+          `--blocking-pod-selector: "${selector}" cannot be read: write it into template.maintenance.drain.awaitPods`,
+      ),
+    ...[flags.one('drain-pod-selector') ?? '']
+      .filter(selector => selector !== '' && parseSelector(selector) === undefined)
+      .map(
+        selector =>
+          `--drain-pod-selector: "${selector}" cannot be read, and all pods are drained: write it into template.maintenance.drain.podSelector`,
+      ),
+    ...(['drain-timeout', 'lock-release-delay'] as const)
+      .filter(flag => flags.one(flag) !== undefined && secondsIn(flags.one(flag)) === undefined)
+      .map(flag => `--${flag}: it cannot be read as a duration`),
+    ...flags.hidden
+      .filter(name => name !== 'KURED_NODE_ID')
+      .map(
+        name =>
+          `${name}: its value is not in the DaemonSet (valueFrom): look it up, and change the plan accordingly`,
+      ),
+  ];
+}
 
 const timeFlags = ['reboot-days', 'start-time', 'end-time'];
 
 /** Returns the window; all days and the whole day by default. */
-const windowFor = (name: string, flags: KuredFlags): ImportedWindow | undefined => {
+function windowFor(name: string, flags: KuredFlags): ImportedWindow | undefined {
   if (!timeFlags.some(flag => flags.names.includes(flag))) return undefined;
-  const given = flags.names.includes('reboot-days') ? flags.all('reboot-days') : ['su,mo,tu,we,th,fr,sa'];
+  const given = flags.names.includes('reboot-days')
+    ? flags.all('reboot-days')
+    : ['su,mo,tu,we,th,fr,sa'];
   const timeZone = flags.one('time-zone') ?? '';
   return windowOf(name, {
     days: given.flatMap(days => days.split(/[,\s]+/)).filter(day => day !== ''),
@@ -122,21 +147,26 @@ const windowFor = (name: string, flags: KuredFlags): ImportedWindow | undefined 
     end: flags.one('end-time') ?? '23:59:59',
     timeZone: timeZone === 'Local' ? '' : timeZone,
   });
-};
+}
 
-const controlPlaneKeys = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+const controlPlaneKeys = [
+  'node-role.kubernetes.io/control-plane',
+  'node-role.kubernetes.io/master',
+];
 
 /**
  * Returns whether its pods tolerate the taint of the control plane: otherwise kured has no pod
  * there.
  */
-const isOnControlPlane = (daemonSet: JsonObject): boolean =>
-  objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'tolerations')).some(toleration => {
+function isOnControlPlane(daemonSet: JsonObject): boolean {
+  return objectsIn(at(daemonSet, 'spec', 'template', 'spec', 'tolerations')).some(toleration => {
     const [key, effect] = [text(toleration, 'key'), text(toleration, 'effect')];
     return (
-      (effect === '' || effect === 'NoSchedule') && (controlPlaneKeys.includes(key) || (key === '' && toleration['operator'] === 'Exists'))
+      (effect === '' || effect === 'NoSchedule') &&
+      (controlPlaneKeys.includes(key) || (key === '' && toleration['operator'] === 'Exists'))
     );
   });
+}
 
 /** Default signal: SIGRTMIN+5. */
 const defaultSignal = '39';
@@ -148,32 +178,46 @@ const oftenEnough = 100;
  * Returns a MaintenancePlan with the built-in reboot, and a window where times are set, for the
  * DaemonSet of kured.
  */
-export const importKured = (daemonSet: JsonObject): Imported => {
+export function importKured(daemonSet: JsonObject): Imported {
   const flags = kuredFlags(containers(daemonSet).filter(isKuredContainer));
   const name = nameOf(daemonSet);
-  const [stuck, delay] = [secondsIn(flags.one('drain-timeout')), secondsIn(flags.one('lock-release-delay'))];
+  const [stuck, delay] = [
+    secondsIn(flags.one('drain-timeout')),
+    secondsIn(flags.one('lock-release-delay')),
+  ];
   const window = windowFor(name, flags);
   const podSpec = part(daemonSet, 'spec', 'template', 'spec');
   const matchLabels = strings(podSpec['nodeSelector']);
   const plan = pausedPlan(name, {
     nodeSelector: Object.keys(matchLabels).length === 0 ? {} : { matchLabels },
     ...(!isOnControlPlane(daemonSet) && { controlPlane: 'Never' }),
-    due: { expression: "node.status.conditions.exists(c, c.type == 'RebootRequired' && c.status == 'True')" },
+    due: {
+      expression:
+        "node.status.conditions.exists(c, c.type == 'RebootRequired' && c.status == 'True')",
+    },
     done: { withinSeconds: 900 },
     concurrency: { maxInFlight: numberIn(flags.one('concurrency'), 1) ?? 1 },
     template: { maintenance: { reason: 'reboot required', drain: drainOf(flags) } },
     work: { reboot: { timeoutSeconds: 1200 } },
     ...(delay !== undefined && delay > 0 && { soakAfterReleaseSeconds: delay }),
-    ...(stuck !== undefined && stuck > 0 && { onFailure: { drainStuck: { afterSeconds: stuck, times: oftenEnough } } }),
+    ...(stuck !== undefined &&
+      stuck > 0 && { onFailure: { drainStuck: { afterSeconds: stuck, times: oftenEnough } } }),
   });
-  const isCarried = (flag: string): boolean => carried.has(flag) || (flag === 'reboot-signal' && flags.one(flag) === defaultSignal);
-  const others = flags.names.filter(flag => !isCarried(flag)).map(flag => `--${flag}: ${notCarried(flag)}`);
-  const hasSentinel = ['reboot-sentinel', 'reboot-sentinel-command'].some(flag => flags.names.includes(flag));
+  const isCarried = (flag: string): boolean =>
+    carried.has(flag) || (flag === 'reboot-signal' && flags.one(flag) === defaultSignal);
+  const others = flags.names
+    .filter(flag => !isCarried(flag))
+    .map(flag => `--${flag}: ${notCarried(flag)}`);
+  const hasSentinel = ['reboot-sentinel', 'reboot-sentinel-command'].some(flag =>
+    flags.names.includes(flag),
+  );
   return {
     objects: window === undefined ? [plan] : [plan, window.window],
     left: [
       ...(hasSentinel ? [] : [`--reboot-sentinel: ${why['reboot-sentinel'] ?? ''}`]),
-      ...(window?.left === undefined ? [] : [`--reboot-days, --start-time, --end-time: ${window.left}`]),
+      ...(window?.left === undefined
+        ? []
+        : [`--reboot-days, --start-time, --end-time: ${window.left}`]),
       ...unreadable(flags),
       ...(at(podSpec, 'affinity', 'nodeAffinity') === undefined
         ? []
@@ -182,4 +226,4 @@ export const importKured = (daemonSet: JsonObject): Imported => {
       'a run takes each node once, and kured runs forever: drydock plan rerun begins the next run',
     ],
   };
-};
+}

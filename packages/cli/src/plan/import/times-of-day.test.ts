@@ -7,25 +7,37 @@ import { at } from '@drydock/kube-sim';
 import fc from 'fast-check';
 import { type ImportedWindow, type TimesOfDay, windowOf } from './times-of-day.ts';
 
-const times = (some: Partial<TimesOfDay>): TimesOfDay => ({ days: ['mon'], start: '0:00', end: '23:59:59', timeZone: '', ...some });
+function times(some: Partial<TimesOfDay>): TimesOfDay {
+  return { days: ['mon'], start: '0:00', end: '23:59:59', timeZone: '', ...some };
+}
 
-const isOpen = ({ window }: ImportedWindow, moment: Temporal.Instant): boolean => {
-  const read = readMaintenanceWindow({ metadata: { name: 'w', uid: 'u', resourceVersion: '1' }, spec: window['spec'] });
+function isOpen({ window }: ImportedWindow, moment: Temporal.Instant): boolean {
+  const read = readMaintenanceWindow({
+    metadata: { name: 'w', uid: 'u', resourceVersion: '1' },
+    spec: window['spec'],
+  });
   return openNow(calendarOf([read]), moment) !== undefined;
-};
+}
 
-const openings = (some: Partial<TimesOfDay>): unknown => at(windowOf('w', times(some)).window, 'spec', 'openings');
+function openings(some: Partial<TimesOfDay>): unknown {
+  return at(windowOf('w', times(some)).window, 'spec', 'openings');
+}
 
 const week = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const sunday = Temporal.Instant.from('2026-11-22T00:00:00Z');
-const clock = (minute: number): string => `${Math.floor(minute / 60)}:${String(minute % 60).padStart(2, '0')}`;
+function clock(minute: number): string {
+  return `${Math.floor(minute / 60)}:${String(minute % 60).padStart(2, '0')}`;
+}
 
-/** What kured documents and does: the day of the moment is one of the days, and its time is between the two, over midnight where they are the other way round. */
-const isOpenThere = (days: readonly number[], start: number, end: number, minute: number): boolean => {
+/**
+ * What kured documents and does: the day of the moment is one of the days, and its time is between
+ * the two, over midnight where they are the other way round.
+ */
+function isOpenThere(days: readonly number[], start: number, end: number, minute: number): boolean {
   const time = minute % 1440;
   const within = start <= end ? start <= time && time < end : time >= start || time < end;
   return days.includes(Math.floor(minute / 1440)) && within;
-};
+}
 
 test('a window is open at the minutes at which theirs is', () => {
   const minute = fc.integer({ min: 0, max: 1438 });
@@ -38,8 +50,13 @@ test('a window is open at the minutes at which theirs is', () => {
   fc.assert(
     fc.property(some, ({ days, start, end, moments }) => {
       fc.pre(start !== end);
-      const window = windowOf('w', times({ days: days.map(day => week[day] ?? ''), start: clock(start), end: clock(end) }));
-      const edges = days.flatMap(day => [start, end].flatMap(edge => [day * 1440 + edge, day * 1440 + Math.max(edge - 1, 0)]));
+      const window = windowOf(
+        'w',
+        times({ days: days.map(day => week[day] ?? ''), start: clock(start), end: clock(end) }),
+      );
+      const edges = days.flatMap(day =>
+        [start, end].flatMap(edge => [day * 1440 + edge, day * 1440 + Math.max(edge - 1, 0)]),
+      );
       for (const moment of [...moments, ...edges])
         assert.equal(
           isOpen(window, sunday.add({ minutes: moment, seconds: 30 })),
@@ -52,14 +69,19 @@ test('a window is open at the minutes at which theirs is', () => {
 });
 
 test('over midnight it is open on the days that are named, in their mornings and evenings', () => {
-  const window = windowOf('w', times({ days: ['mo', 'tu', 'we', 'th', 'fr'], start: '21:00', end: '05:00' }));
+  const window = windowOf(
+    'w',
+    times({ days: ['mo', 'tu', 'we', 'th', 'fr'], start: '21:00', end: '05:00' }),
+  );
   const at4 = (day: number): Temporal.Instant => Temporal.Instant.from(`2026-11-${day}T04:00:00Z`);
   assert.deepEqual(
     [at4(23), at4(24), at4(28)].map(moment => isOpen(window, moment)),
     [true, true, false],
     'Monday, Tuesday, Saturday',
   );
-  assert.deepEqual(openings({ days: ['5'], start: '22:00', end: '0:00' }), [{ weekdays: ['Fri'], start: '22:00', duration: '2h' }]);
+  assert.deepEqual(openings({ days: ['5'], start: '22:00', end: '0:00' }), [
+    { weekdays: ['Fri'], start: '22:00', duration: '2h' },
+  ]);
 });
 
 test('every way in which they write a time', () => {
@@ -79,8 +101,14 @@ test('every way in which they write a time', () => {
   ] as const)
     assert.equal((openings({ start: text }) as readonly JsonObject[])[0]?.['start'], wanted, text);
   for (const end of ['23:59', '23:59:59'])
-    assert.deepEqual(openings({ end }), [{ weekdays: ['Mon'], start: '00:00', duration: '24h' }], end);
-  assert.deepEqual(openings({ days: ['saturday', '0'], end: '2:30' }), [{ weekdays: ['Sun', 'Sat'], start: '00:00', duration: '150m' }]);
+    assert.deepEqual(
+      openings({ end }),
+      [{ weekdays: ['Mon'], start: '00:00', duration: '24h' }],
+      end,
+    );
+  assert.deepEqual(openings({ days: ['saturday', '0'], end: '2:30' }), [
+    { weekdays: ['Sun', 'Sat'], start: '00:00', duration: '150m' },
+  ]);
 });
 
 test('what is open for a moment is open for a minute, and that is said', () => {
@@ -110,7 +138,11 @@ test('what cannot be read, and no day at all, is never open, and that is said', 
   for (const [some, wanted] of table) {
     const imported = windowOf('nights', times(some));
     assert.match(imported.left ?? '', wanted);
-    assert.match(imported.left ?? '', /MaintenanceWindow nights never opens until you write its openings$/);
-    for (let hour = 0; hour < 168; hour += 1) assert.equal(isOpen(imported, sunday.add({ hours: hour })), false);
+    assert.match(
+      imported.left ?? '',
+      /MaintenanceWindow nights never opens until you write its openings$/,
+    );
+    for (let hour = 0; hour < 168; hour += 1)
+      assert.equal(isOpen(imported, sunday.add({ hours: hour })), false);
   }
 });

@@ -1,6 +1,14 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, part, text } from '@drydock/kube-sim';
-import { drainNothing, type Imported, nameOf, objectsIn, pausedPlan, secondsIn, selectorOf } from './imported.ts';
+import {
+  drainNothing,
+  type Imported,
+  nameOf,
+  objectsIn,
+  pausedPlan,
+  secondsIn,
+  selectorOf,
+} from './imported.ts';
 import { type ImportedWindow, windowOf } from './times-of-day.ts';
 
 /**
@@ -12,33 +20,47 @@ const upgradeName = 'upgrade';
 /** Mount path of the node's root in a pod of such a plan. */
 const host = '/host';
 
-const labelOf = (name: string): string => `plan.upgrade.cattle.io/${name}`;
+function labelOf(name: string): string {
+  return `plan.upgrade.cattle.io/${name}`;
+}
 
 /** Returns whether the plan selects by the label that the controller sets on finished nodes. */
-const selectsByLabel = (plan: JsonObject): boolean =>
-  JSON.stringify(part(plan, 'spec', 'nodeSelector')).includes(`"${labelOf(nameOf(plan))}"`);
+function selectsByLabel(plan: JsonObject): boolean {
+  return JSON.stringify(part(plan, 'spec', 'nodeSelector')).includes(`"${labelOf(nameOf(plan))}"`);
+}
 
 /** Returns the image with the version as tag where it has none. */
-const imageOf = (image: string, version: string): string => {
+function imageOf(image: string, version: string): string {
   const last = image.split('/').at(-1) ?? '';
-  return version === '' || last.includes(':') || image.includes('@') ? image : `${image}:${version.replaceAll('+', '-')}`;
-};
+  return version === '' || last.includes(':') || image.includes('@')
+    ? image
+    : `${image}:${version.replaceAll('+', '-')}`;
+}
 
-const secretsOf = (plan: JsonObject): readonly JsonObject[] => objectsIn(at(plan, 'spec', 'secrets'));
+function secretsOf(plan: JsonObject): readonly JsonObject[] {
+  return objectsIn(at(plan, 'spec', 'secrets'));
+}
 
-const secretOf = (secret: JsonObject): JsonObject => {
+function secretOf(secret: JsonObject): JsonObject {
   const { defaultMode } = secret;
   return { secretName: text(secret, 'name'), ...(defaultMode !== undefined && { defaultMode }) };
-};
+}
 
 /** Returns the container; privileged by default, if it is the upgrade's. */
-const containerOf = (plan: JsonObject, given: JsonObject, name: string): JsonObject => {
+function containerOf(plan: JsonObject, given: JsonObject, name: string): JsonObject {
   const version = text(plan, 'spec', 'version');
   const { image: _image, envs, envFrom, command, args, securityContext, volumes } = given;
   const mounts = [
     { name: 'host', mountPath: host },
-    ...secretsOf(plan).map(secret => ({ name: text(secret, 'name'), mountPath: text(secret, 'path'), readOnly: true })),
-    ...objectsIn(volumes).map(volume => ({ name: text(volume, 'name'), mountPath: text(volume, 'destination') })),
+    ...secretsOf(plan).map(secret => ({
+      name: text(secret, 'name'),
+      mountPath: text(secret, 'path'),
+      readOnly: true,
+    })),
+    ...objectsIn(volumes).map(volume => ({
+      name: text(volume, 'name'),
+      mountPath: text(volume, 'destination'),
+    })),
   ];
   const env = [
     { name: 'SYSTEM_UPGRADE_NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
@@ -53,17 +75,22 @@ const containerOf = (plan: JsonObject, given: JsonObject, name: string): JsonObj
     ...(args !== undefined && { args }),
     env,
     ...(envFrom !== undefined && { envFrom }),
-    ...(securityContext === undefined && name !== upgradeName ? {} : { securityContext: securityContext ?? { privileged: true } }),
+    ...(securityContext === undefined && name !== upgradeName
+      ? {}
+      : { securityContext: securityContext ?? { privileged: true } }),
     volumeMounts: mounts,
   };
-};
+}
 
-const podSpecOf = (plan: JsonObject, given: JsonObject, name: string): JsonObject => {
+function podSpecOf(plan: JsonObject, given: JsonObject, name: string): JsonObject {
   const { serviceAccountName, imagePullSecrets, priorityClassName } = part(plan, 'spec');
   const volumes = [
     { name: 'host', hostPath: { path: '/' } },
     ...secretsOf(plan).map(secret => ({ name: text(secret, 'name'), secret: secretOf(secret) })),
-    ...objectsIn(given['volumes']).map(volume => ({ name: text(volume, 'name'), hostPath: { path: text(volume, 'source') } })),
+    ...objectsIn(given['volumes']).map(volume => ({
+      name: text(volume, 'name'),
+      hostPath: { path: text(volume, 'source') },
+    })),
   ];
   return {
     hostPID: true,
@@ -75,13 +102,21 @@ const podSpecOf = (plan: JsonObject, given: JsonObject, name: string): JsonObjec
     containers: [containerOf(plan, given, name)],
     volumes,
   };
-};
+}
 
-const drainOf = (plan: JsonObject): JsonObject => {
+function drainOf(plan: JsonObject): JsonObject {
   const spec = part(plan, 'spec');
   if (spec['drain'] === undefined) return drainNothing;
   const given = part(plan, 'spec', 'drain');
-  const { podSelector, force, disableEviction, ignoreDaemonSets, gracePeriod, deleteEmptydirData, deleteLocalData } = given;
+  const {
+    podSelector,
+    force,
+    disableEviction,
+    ignoreDaemonSets,
+    gracePeriod,
+    deleteEmptydirData,
+    deleteLocalData,
+  } = given;
   const [timeout, skip] = [secondsIn(given['timeout']), given['skipWaitForDeleteTimeout']];
   return {
     deleteEmptyDirData: deleteEmptydirData ?? deleteLocalData ?? true,
@@ -93,9 +128,9 @@ const drainOf = (plan: JsonObject): JsonObject => {
     ...(timeout !== undefined && timeout > 0 && { timeoutSeconds: timeout }),
     ...(skip !== undefined && { skipWaitForDeleteTimeoutSeconds: skip }),
   };
-};
+}
 
-const windowFor = (plan: JsonObject): ImportedWindow | undefined => {
+function windowFor(plan: JsonObject): ImportedWindow | undefined {
   if (part(plan, 'spec')['window'] === undefined) return undefined;
   const days = at(plan, 'spec', 'window', 'days');
   return windowOf(nameOf(plan), {
@@ -104,7 +139,7 @@ const windowFor = (plan: JsonObject): ImportedWindow | undefined => {
     end: text(plan, 'spec', 'window', 'endTime'),
     timeZone: text(plan, 'spec', 'window', 'timeZone'),
   });
-};
+}
 
 /** Fields that are converted, reported by their own sentence, or done by every plan. */
 const known: Readonly<Record<string, string>> = {
@@ -115,16 +150,26 @@ const known: Readonly<Record<string, string>> = {
   'spec.prepare': 'args command envFrom envs image securityContext volumes',
 };
 
-const unknownOf = (plan: JsonObject): readonly string[] =>
-  Object.entries(known).flatMap(([path, fields]) =>
+function unknownOf(plan: JsonObject): readonly string[] {
+  return Object.entries(known).flatMap(([path, fields]) =>
     Object.keys(part(plan, ...path.split('.')))
       .filter(field => !fields.split(' ').includes(field))
       .map(field => `${path}.${field}: it has no counterpart`),
   );
+}
 
-const leftOf = (plan: JsonObject, window: ImportedWindow | undefined): readonly string[] => {
+function leftOf(plan: JsonObject, window: ImportedWindow | undefined): readonly string[] {
   const spec = part(plan, 'spec');
-  const { version, channel, drain, cordon, postCompleteLabels, secrets, serviceAccountName, imagePullSecrets } = spec;
+  const {
+    version,
+    channel,
+    drain,
+    cordon,
+    postCompleteLabels,
+    secrets,
+    serviceAccountName,
+    imagePullSecrets,
+  } = spec;
   const isWithVersion = version !== undefined || channel !== undefined;
   const accounts = [
     serviceAccountName !== undefined && 'serviceAccountName',
@@ -136,25 +181,35 @@ const leftOf = (plan: JsonObject, window: ImportedWindow | undefined): readonly 
     `spec.${isWithVersion ? 'version' : 'upgrade'}: select the nodes that do not have it yet with due.expression; without it, each run takes every node once`,
     'spec.upgrade: where the work reboots its node, set work.job.rebootsNode: true; then only another boot ID proves that it is done',
     ...(selectsByLabel(plan)
-      ? [`spec.nodeSelector: it goes by the label ${labelOf(nameOf(plan))}: choose another one before you take that label from the nodes`]
+      ? [
+          `spec.nodeSelector: it goes by the label ${labelOf(nameOf(plan))}: choose another one before you take that label from the nodes`,
+        ]
       : []),
     ...(channel === undefined
       ? []
-      : ['spec.channel: a plan queries no server; write the version, and change it when there is another one']),
-    ...(named.length === 0 ? [] : [`spec.${named.join(', spec.')}: copy what they name to the namespace drydock-plans`]),
+      : [
+          'spec.channel: a plan queries no server; write the version, and change it when there is another one',
+        ]),
+    ...(named.length === 0
+      ? []
+      : [`spec.${named.join(', spec.')}: copy what they name to the namespace drydock-plans`]),
     ...(drain === undefined && cordon !== true
-      ? ['spec.drain, spec.cordon: there are none, and a node of a MaintenancePlan is always cordoned; pods are left where they are']
+      ? [
+          'spec.drain, spec.cordon: there are none, and a node of a MaintenancePlan is always cordoned; pods are left where they are',
+        ]
       : []),
     ...(window?.left === undefined ? [] : [`spec.window: ${window.left}`]),
     ...(postCompleteLabels === undefined
       ? []
-      : ['spec.postCompleteLabels: a plan writes nothing on nodes but the hold; let the job do it']),
+      : [
+          'spec.postCompleteLabels: a plan writes nothing on nodes but the hold; let the job do it',
+        ]),
     ...unknownOf(plan),
   ];
-};
+}
 
 /** Returns a MaintenancePlan, and a window where set, for a Plan of system-upgrade-controller. */
-export const importUpgradePlan = (plan: JsonObject): Imported => {
+export function importUpgradePlan(plan: JsonObject): Imported {
   const spec = part(plan, 'spec');
   const { concurrency, prepare } = spec;
   const window = windowFor(plan);
@@ -163,7 +218,9 @@ export const importUpgradePlan = (plan: JsonObject): Imported => {
     nodeSelector: selectorOf(plan),
     ...(concurrency !== undefined && { concurrency: { maxInFlight: concurrency } }),
     template: { maintenance: { reason: `upgrade ${nameOf(plan)}`, drain: drainOf(plan) } },
-    ...(prepare !== undefined && { prepare: { job: { podSpec: podSpecOf(plan, part(plan, 'spec', 'prepare'), 'prepare') } } }),
+    ...(prepare !== undefined && {
+      prepare: { job: { podSpec: podSpecOf(plan, part(plan, 'spec', 'prepare'), 'prepare') } },
+    }),
     work: {
       job: {
         podSpec: podSpecOf(plan, part(plan, 'spec', 'upgrade'), upgradeName),
@@ -172,5 +229,8 @@ export const importUpgradePlan = (plan: JsonObject): Imported => {
     },
     ...(delay !== undefined && { soakAfterReleaseSeconds: delay }),
   });
-  return { objects: window === undefined ? [object] : [object, window.window], left: leftOf(plan, window) };
-};
+  return {
+    objects: window === undefined ? [object] : [object, window.window],
+    left: leftOf(plan, window),
+  };
+}

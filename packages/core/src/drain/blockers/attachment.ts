@@ -18,13 +18,22 @@ export type Attachment = {
 };
 
 type RawAttachment = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string };
-  readonly spec: { readonly nodeName: string; readonly attacher?: string; readonly source?: { readonly persistentVolumeName?: string } };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: {
+    readonly nodeName: string;
+    readonly attacher?: string;
+    readonly source?: { readonly persistentVolumeName?: string };
+  };
   readonly status?: { readonly detachError?: { readonly message?: string } };
 };
 
 /** Reads the needed fields of a VolumeAttachment (storage.k8s.io/v1). */
-export const readAttachment = (raw: unknown): Attachment => {
+export function readAttachment(raw: unknown): Attachment {
   const { metadata, spec, status } = raw as RawAttachment;
   const volume = spec.source?.persistentVolumeName;
   const detachAskedAt = readTime(metadata.deletionTimestamp);
@@ -39,7 +48,7 @@ export const readAttachment = (raw: unknown): Attachment => {
     ...(detachAskedAt && { detachAskedAt }),
     ...(detachError !== undefined && { detachError: truncate(detachError) }),
   };
-};
+}
 
 /**
  * Seconds that a detachment may take: kube-controller-manager waits as long before it detaches by
@@ -50,15 +59,20 @@ const detachedWithin = 360;
 /**
  * Returns the time at which a detachment, in progress or awaited since `since`, counts as failed.
  */
-export const detachOverdueAt = ({ detachAskedAt }: Attachment, since: Temporal.Instant): Temporal.Instant =>
-  secondsAfter(detachAskedAt ?? since, detachedWithin);
+export function detachOverdueAt(
+  { detachAskedAt }: Attachment,
+  since: Temporal.Instant,
+): Temporal.Instant {
+  return secondsAfter(detachAskedAt ?? since, detachedWithin);
+}
 
 /**
  * Blocker for attachments that may not be listed: whether a volume is still attached is unknown.
  */
 export const attachmentsUnknown: BlockerInfo = {
   cause: 'AttachmentsUnknown',
-  message: 'whether a volume of a pod that left is still attached is not known: Drydock may not list volumeattachments',
+  message:
+    'whether a volume of a pod that left is still attached is not known: Drydock may not list volumeattachments',
   remedy: 'give the operator that right: drydock check says which one it lacks',
 };
 
@@ -66,7 +80,11 @@ export const attachmentsUnknown: BlockerInfo = {
  * Returns the blocker for the attached volume of a pod that left, observed as attached since
  * `since`.
  */
-export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.Instant, now: Temporal.Instant): BlockerInfo => {
+export function attachmentBlockerInfo(
+  attachment: Attachment,
+  since: Temporal.Instant,
+  now: Temporal.Instant,
+): BlockerInfo {
   const { key, volume = key, attacher, detachAskedAt, detachError } = attachment;
   const driver = attacher === undefined ? 'its driver' : `its driver ${truncate(attacher, 100)}`;
   const isOverdue = !isBefore(now, detachOverdueAt(attachment, since));
@@ -74,7 +92,12 @@ export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.In
   const look = `kubectl describe volumeattachment ${key}`;
   if (detachError !== undefined) {
     const remedy = `ask the owner of ${driver.replace('its ', 'the ')}, whose controller has to detach it: ${look}`;
-    return { cause: 'DetachFailed', volume, message: `${still}; ${driver} cannot detach it: ${detachError}`, remedy };
+    return {
+      cause: 'DetachFailed',
+      volume,
+      message: `${still}; ${driver} cannot detach it: ${detachError}`,
+      remedy,
+    };
   }
   if (detachAskedAt !== undefined) {
     const message = `${still}; ${driver} was asked to detach it at ${timeText(detachAskedAt)}`;
@@ -84,5 +107,10 @@ export const attachmentBlockerInfo = (attachment: Attachment, since: Temporal.In
   }
   if (!isOverdue) return { cause: 'VolumeAttached', volume, message: still };
   const remedy = `check the kubelet of the node, which unmounts it, and the attach-detach controller (kube-controller-manager), which asks ${driver} to detach it: ${look}`;
-  return { cause: 'DetachFailed', volume, message: `${still}; ${driver} has not been asked to detach it`, remedy };
-};
+  return {
+    cause: 'DetachFailed',
+    volume,
+    message: `${still}; ${driver} has not been asked to detach it`,
+    remedy,
+  };
+}

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BlockerSummary, groupBlockers } from './blocker-groups.ts';
 
-const blocked = (what: string, over: Partial<BlockerSummary> = {}): BlockerSummary => ({
-  cause: 'DisruptionBudget',
-  what,
-  message: 'no',
-  ...over,
-});
+function blocked(what: string, over: Partial<BlockerSummary> = {}): BlockerSummary {
+  return {
+    cause: 'DisruptionBudget',
+    what,
+    message: 'no',
+    ...over,
+  };
+}
 
 test('blockers with the same message and remedy are one matter, in the order in which they come, sorted within', () => {
   assert.deepEqual(

@@ -9,13 +9,15 @@ export type BlockerSummary = {
 };
 
 /** Blockers that have the same message and remedy. */
-export type BlockerGroup = Pick<BlockerSummary, 'cause' | 'message' | 'remedy'> & { readonly whats: readonly string[] };
+export type BlockerGroup = Pick<BlockerSummary, 'cause' | 'message' | 'remedy'> & {
+  readonly whats: readonly string[];
+};
 
 /**
  * Groups blockers with the same message and remedy into one sentence for people. Sorted within a
  * group; the groups keep the given order.
  */
-export const groupBlockers = (blockers: readonly BlockerSummary[]): readonly BlockerGroup[] => {
+export function groupBlockers(blockers: readonly BlockerSummary[]): readonly BlockerGroup[] {
   const groups = new Map<string, BlockerSummary[]>();
   for (const blocker of blockers) {
     const key = `${blocker.message}\n${blocker.remedy ?? ''}`;
@@ -25,6 +27,11 @@ export const groupBlockers = (blockers: readonly BlockerSummary[]): readonly Blo
     const [first] = group;
     if (first === undefined) return [];
     const { cause, message, remedy } = first;
-    return { cause, message, ...(remedy !== undefined && { remedy }), whats: group.map(({ what }) => what).sort() };
+    return {
+      cause,
+      message,
+      ...(remedy !== undefined && { remedy }),
+      whats: group.map(({ what }) => what).sort(),
+    };
   });
-};
+}

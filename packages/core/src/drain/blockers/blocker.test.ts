@@ -8,7 +8,11 @@ const pod = makePod('a');
 
 describe('a budget that has nothing to give says why', () => {
   // Allowed, healthy now, needed: expected are five.
-  const rows: readonly (readonly [counts: readonly [number, number, number], message: string, helps: boolean])[] = [
+  const rows: readonly (readonly [
+    counts: readonly [number, number, number],
+    message: string,
+    helps: boolean,
+  ])[] = [
     [[2, 5, 3], 'budget b allows 2 at the moment, and as many are in flight', false],
     [[0, 3, 3], 'budget b needs 3 healthy pods and has 3', false],
     [[0, 4, 3], 'budget b needs 3 healthy pods and has 4', false],
@@ -16,7 +20,12 @@ describe('a budget that has nothing to give says why', () => {
   ];
   for (const [[disruptionsAllowed, currentHealthy, desiredHealthy], wanted, helps] of rows)
     test(wanted, () => {
-      const budget = makeBudget('b', { disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods: 5 });
+      const budget = makeBudget('b', {
+        disruptionsAllowed,
+        currentHealthy,
+        desiredHealthy,
+        expectedPods: 5,
+      });
       const { cause, message, ...rest } = budgetBlockerInfo(pod, budget);
       assert.deepEqual([cause, message], ['DisruptionBudget', wanted]);
       assert.equal('remedy' in rest, helps, 'only pods that are not Ready can be helped');
@@ -24,14 +33,19 @@ describe('a budget that has nothing to give says why', () => {
 });
 
 test('what a server or a webhook says is cut after a thousand characters', () => {
-  const told = (length: number): string => outcomeBlockerInfo(pod, 'denied', 'x'.repeat(length)).message;
+  const told = (length: number): string =>
+    outcomeBlockerInfo(pod, 'denied', 'x'.repeat(length)).message;
   assert.equal(told(1000), 'x'.repeat(1000));
   assert.equal(told(1001), `${'x'.repeat(999)}…`);
 });
 
 test('an answer has a remedy where somebody can do something, and none where waiting is all', () => {
   const about = { namespace: 'shop', name: 'a' };
-  assert.deepEqual(outcomeBlockerInfo(pod, 'evacuating', 'm'), { cause: 'Evacuating', pod: about, message: 'm' });
+  assert.deepEqual(outcomeBlockerInfo(pod, 'evacuating', 'm'), {
+    cause: 'Evacuating',
+    pod: about,
+    message: 'm',
+  });
   assert.match(outcomeBlockerInfo(pod, 'failed', 'm').remedy ?? '', /API server/);
 });
 
@@ -64,11 +78,17 @@ test('a budget whose status cannot be used says why, and what computes it', () =
     'ask its owner for minAvailable as a number, which needs no controller to be counted: kubectl -n shop describe pdb web',
   ]);
   const owner = { kind: 'Job', name: 'backup', uid: 'j', apiVersion: 'batch/v1' };
-  assert.deepEqual(told({ syncFailure: 'jobs.batch does not implement the scale subresource' }, makePod('a', { owner })), [
-    'BudgetNotSynced',
-    'budget web could not be computed: jobs.batch does not implement the scale subresource',
-    'wait for Job backup to end: the budget guards its work',
-  ]);
+  assert.deepEqual(
+    told(
+      { syncFailure: 'jobs.batch does not implement the scale subresource' },
+      makePod('a', { owner }),
+    ),
+    [
+      'BudgetNotSynced',
+      'budget web could not be computed: jobs.batch does not implement the scale subresource',
+      'wait for Job backup to end: the budget guards its work',
+    ],
+  );
   const disruptedPods = Array.from({ length: 2001 }, (_, index) => `pod-${index}`);
   assert.deepEqual(told({ disruptedPods }).slice(0, 2), [
     'BudgetNotSynced',

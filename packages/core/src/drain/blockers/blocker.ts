@@ -1,4 +1,11 @@
-import { earliest, instantAt, isBefore, joinLimited, timeText, truncate } from '@drydock/apimachinery';
+import {
+  earliest,
+  instantAt,
+  isBefore,
+  joinLimited,
+  timeText,
+  truncate,
+} from '@drydock/apimachinery';
 import { goneBy, type Pod } from '../../pod/pod.ts';
 
 /** Cause that keeps a pod from leaving, as a word for machines. */
@@ -72,61 +79,82 @@ export type BlockerInfo = Omit<Blocker, 'since'> & {
  * Reports whether only a change by a person (or another controller) ends the blocker: no time of
  * completion can be estimated.
  */
-export const needsHelp = ({ cause }: BlockerInfo): boolean =>
-  cause !== 'DisruptionBudget' &&
-  cause !== 'Terminating' &&
-  cause !== 'EvictionUnanswered' &&
-  cause !== 'EarlierWave' &&
-  cause !== 'WorkOfPlan' &&
-  cause !== 'EvictionRequested' &&
-  cause !== 'EvictionResponder' &&
-  cause !== 'Throttled' &&
-  cause !== 'NamespaceTerminating' &&
-  cause !== 'Evacuating' &&
-  cause !== 'MigrationQueued' &&
-  cause !== 'ServerMoving' &&
-  cause !== 'VolumeAttached';
+export function needsHelp({ cause }: BlockerInfo): boolean {
+  return (
+    cause !== 'DisruptionBudget' &&
+    cause !== 'Terminating' &&
+    cause !== 'EvictionUnanswered' &&
+    cause !== 'EarlierWave' &&
+    cause !== 'WorkOfPlan' &&
+    cause !== 'EvictionRequested' &&
+    cause !== 'EvictionResponder' &&
+    cause !== 'Throttled' &&
+    cause !== 'NamespaceTerminating' &&
+    cause !== 'Evacuating' &&
+    cause !== 'MigrationQueued' &&
+    cause !== 'ServerMoving' &&
+    cause !== 'VolumeAttached'
+  );
+}
 
 /**
  * Reports whether each change of the message is news: the responder that evicts the pod reports its
  * progress in the message.
  */
-export const tellsProgress = ({ cause }: BlockerInfo): boolean => cause === 'EvictionResponder' || cause === 'EvictionResponderSilent';
+export function tellsProgress({ cause }: BlockerInfo): boolean {
+  return cause === 'EvictionResponder' || cause === 'EvictionResponderSilent';
+}
 
 /** Returns the id of a blocker, which stays the same when its text changes. */
-export const blockerId = ({ cause, pod, volume, server }: Pick<BlockerInfo, 'cause' | 'pod' | 'volume' | 'server'>): string =>
-  `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
+export function blockerId({
+  cause,
+  pod,
+  volume,
+  server,
+}: Pick<BlockerInfo, 'cause' | 'pod' | 'volume' | 'server'>): string {
+  return `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
+}
 
 /**
  * Returns since when the blocker exists, by these moments, under any of the causes that it has over
  * time.
  */
-export const knownSince = (
+export function knownSince(
   one: BlockerInfo,
   ...moments: readonly ReadonlyMap<string, Temporal.Instant>[]
-): Temporal.Instant | undefined => {
-  const ids = [one.cause, ...(one.lasting ? [one.lasting.cause] : [])].map(cause => blockerId({ ...one, cause }));
-  return earliest(ids.map(id => moments.map(known => known.get(id)).find(since => since !== undefined)));
-};
+): Temporal.Instant | undefined {
+  const ids = [one.cause, ...(one.lasting ? [one.lasting.cause] : [])].map(cause =>
+    blockerId({ ...one, cause }),
+  );
+  return earliest(
+    ids.map(id => moments.map(known => known.get(id)).find(since => since !== undefined)),
+  );
+}
 
 /** Returns the cause that an id of a blocker contains. */
-export const causeOfId = (id: string): string => id.slice(0, id.indexOf(' '));
+export function causeOfId(id: string): string {
+  return id.slice(0, id.indexOf(' '));
+}
 
 /** Sorts the blockers so that any cut of the list keeps as many causes as possible. */
-export const eachCauseFirst = (blockers: readonly Blocker[]): readonly Blocker[] => {
+export function eachCauseFirst(blockers: readonly Blocker[]): readonly Blocker[] {
   const firsts = new Set(
     Map.groupBy(blockers, ({ cause }) => cause)
       .values()
       .flatMap(group => group.slice(0, 1)),
   );
   return [...firsts, ...blockers.filter(one => !firsts.has(one))];
-};
+}
 
 /** Counts the blockers of each cause, in the order in which the causes appear. */
-export const countedByCause = (
+export function countedByCause(
   blockers: readonly Pick<Blocker, 'cause'>[],
-): readonly { readonly cause: string; readonly count: number }[] =>
-  [...Map.groupBy(blockers, ({ cause }) => cause)].map(([cause, group]) => ({ cause, count: group.length }));
+): readonly { readonly cause: string; readonly count: number }[] {
+  return [...Map.groupBy(blockers, ({ cause }) => cause)].map(([cause, group]) => ({
+    cause,
+    count: group.length,
+  }));
+}
 
 /** Number of blockers in a text that does not list all of them. */
 const fewBlockers = 5;
@@ -135,27 +163,43 @@ const fewBlockers = 5;
  * Joins the text of a few of many blockers, in the order of `eachCauseFirst`: at least one of each
  * cause.
  */
-export const fewOfEachCause = (blockers: readonly Blocker[], text: (blocker: Blocker) => string): string =>
-  joinLimited(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
+export function fewOfEachCause(
+  blockers: readonly Blocker[],
+  text: (blocker: Blocker) => string,
+): string {
+  return joinLimited(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
+}
 
-export const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
+export function about({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> {
+  return { namespace, name };
+}
 
 const outcomeTexts = {
-  multipleBudgets: { cause: 'MultipleBudgets', remedy: 'change the selectors so that one budget is left for the pod' },
-  denied: { cause: 'AdmissionDenied', remedy: 'ask the owner of the webhook or policy named in the error above' },
+  multipleBudgets: {
+    cause: 'MultipleBudgets',
+    remedy: 'change the selectors so that one budget is left for the pod',
+  },
+  denied: {
+    cause: 'AdmissionDenied',
+    remedy: 'ask the owner of the webhook or policy named in the error above',
+  },
   webhookFailed: {
     cause: 'EvictionFailed',
     remedy:
       'repair the webhook named in the error above, or change its failurePolicy: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations',
   },
   evacuating: { cause: 'Evacuating', remedy: undefined },
-  notMigratable: { cause: 'NotMigratable', remedy: 'make the VM migratable, shut it down, or change its evictionStrategy' },
+  notMigratable: {
+    cause: 'NotMigratable',
+    remedy: 'make the VM migratable, shut it down, or change its evictionStrategy',
+  },
   migrationTarget: { cause: 'Evacuating', remedy: undefined },
   throttled: { cause: 'Throttled', remedy: undefined },
   namespaceTerminating: { cause: 'NamespaceTerminating', remedy: undefined },
   forbidden: {
     cause: 'Forbidden',
-    remedy: 'grant the operator the permission named in the error above (drydock crds and deploy/ show the RBAC rules)',
+    remedy:
+      'grant the operator the permission named in the error above (drydock crds and deploy/ show the RBAC rules)',
   },
   invalid: {
     cause: 'EvictionFailed',
@@ -164,55 +208,74 @@ const outcomeTexts = {
   },
   failed: {
     cause: 'EvictionFailed',
-    remedy: 'check the API server and what is before it: the error above is what came back, or why nothing did',
+    remedy:
+      'check the API server and what is before it: the error above is what came back, or why nothing did',
   },
   conflict: { cause: 'DisruptionBudget', remedy: undefined },
   budget: { cause: 'DisruptionBudget', remedy: undefined },
-  budgetBehind: { cause: 'BudgetNotSynced', remedy: 'check the disruption controller (kube-controller-manager): it lags behind' },
+  budgetBehind: {
+    cause: 'BudgetNotSynced',
+    remedy: 'check the disruption controller (kube-controller-manager): it lags behind',
+  },
 } as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
 
 /** Returns the blocker for the last response to this pod's eviction. */
-export const outcomeBlockerInfo = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): BlockerInfo => {
+export function outcomeBlockerInfo(
+  pod: Pod,
+  kind: keyof typeof outcomeTexts,
+  message: string,
+): BlockerInfo {
   const { cause, remedy } = outcomeTexts[kind];
-  return { cause, pod: about(pod), message: truncate(message), ...(remedy !== undefined && { remedy }) };
-};
+  return {
+    cause,
+    pod: about(pod),
+    message: truncate(message),
+    ...(remedy !== undefined && { remedy }),
+  };
+}
 
 /**
  * Returns the blocker for an accepted deletion that does not begin: a component between the API
  * server and its store drops it.
  */
-export const ignoredBlockerInfo = (pod: Pod, tries: number): BlockerInfo => ({
-  cause: 'EvictionIgnored',
-  pod: about(pod),
-  message: `its eviction was accepted${tries > 1 ? ` ${tries} times` : ''}, and it is not being deleted: an admission webhook may have made a dry run of it`,
-  remedy:
-    'ask the owner of the webhook that handles pods/eviction: kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations',
-});
+export function ignoredBlockerInfo(pod: Pod, tries: number): BlockerInfo {
+  return {
+    cause: 'EvictionIgnored',
+    pod: about(pod),
+    message: `its eviction was accepted${tries > 1 ? ` ${tries} times` : ''}, and it is not being deleted: an admission webhook may have made a dry run of it`,
+    remedy:
+      'ask the owner of the webhook that handles pods/eviction: kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations',
+  };
+}
 
 /** Returns the blocker for an eviction without a response yet. */
-export const unansweredBlockerInfo = (pod: Pod, sentAt: Temporal.Instant): BlockerInfo => ({
-  cause: 'EvictionUnanswered',
-  pod: about(pod),
-  message: `its eviction was sent at ${timeText(sentAt)}, and the API server has not answered yet: a webhook may keep it waiting`,
-});
+export function unansweredBlockerInfo(pod: Pod, sentAt: Temporal.Instant): BlockerInfo {
+  return {
+    cause: 'EvictionUnanswered',
+    pod: about(pod),
+    message: `its eviction was sent at ${timeText(sentAt)}, and the API server has not answered yet: a webhook may keep it waiting`,
+  };
+}
 
 /** Seconds of grace period from which a text also gives a way around it. */
 const longGrace = 300;
 
-const terminatingText = (pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> => {
+function terminatingText(pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> {
   const end = goneBy(pod);
   const known = end !== undefined && isBefore(end, instantAt(Number.POSITIVE_INFINITY));
-  const message = known ? `is terminating, and has until ${timeText(end)} (grace period ${pod.deletionGraceSeconds} s)` : 'is terminating';
+  const message = known
+    ? `is terminating, and has until ${timeText(end)} (grace period ${pod.deletionGraceSeconds} s)`
+    : 'is terminating';
   if (pod.deletionGraceSeconds < longGrace) return { message };
   const remedy = `wait for it; what it does may be cut off by a shorter time: drain.gracePeriodSeconds, a rung of drain.ladder, or kubectl -n ${pod.namespace} delete pod ${pod.name} --grace-period=30`;
   return { message, remedy };
-};
+}
 
 /**
  * Returns the blocker for a terminating pod. Past its grace period, a finalizer or an unresponsive
  * kubelet holds it.
  */
-export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo => {
+export function terminatingBlockerInfo(pod: Pod, overdue: boolean): BlockerInfo {
   if (!overdue) return { cause: 'Terminating', pod: about(pod), ...terminatingText(pod) };
   const held = pod.finalizers.length > 0 ? `; finalizers: ${joinLimited(pod.finalizers)}` : '';
   return {
@@ -224,4 +287,4 @@ export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo 
         ? 'check the controller that owns the finalizer'
         : 'check the kubelet of the node; delete the pod by force only when the machine is known to be off',
   };
-};
+}

@@ -26,15 +26,20 @@ const maxReasonLength = 300;
 type BudgetExplanation = Pick<BlockerInfo, 'cause' | 'message' | 'remedy' | 'lasting'>;
 
 /** Returns a pod of the budget that has no node because the scheduler finds none for it. */
-const strayOf = ({ namespace, selector }: Budget, unscheduled: readonly Pod[]): Pod | undefined =>
-  unscheduled.find(pod => pod.namespace === namespace && findsNoNode(pod) && matches(selector, pod.labels));
+function strayOf({ namespace, selector }: Budget, unscheduled: readonly Pod[]): Pod | undefined {
+  return unscheduled.find(
+    pod => pod.namespace === namespace && findsNoNode(pod) && matches(selector, pod.labels),
+  );
+}
 
-const strayText = (short: string, stray: Pod): BudgetExplanation => {
+function strayText(short: string, stray: Pod): BudgetExplanation {
   const why = truncate(stray.unschedulable ?? '', maxReasonLength);
   const look = `kubectl -n ${stray.namespace} describe pod ${stray.name}`;
   // kube-scheduler: "had volume node affinity conflict", "didn't match PersistentVolume's node
   // affinity"; or, for the only node that its volumes can be on, that it is unschedulable.
-  const isBound = /volume/i.test(stray.unschedulable ?? '') || (stray.claims.length > 0 && !/Insufficient/.test(why));
+  const isBound =
+    /volume/i.test(stray.unschedulable ?? '') ||
+    (stray.claims.length > 0 && !/Insufficient/.test(why));
   return {
     cause: 'ReplacementUnschedulable',
     message: `${short}, and pod ${stray.key} of it finds no node: ${why}`,
@@ -42,14 +47,25 @@ const strayText = (short: string, stray: Pod): BudgetExplanation => {
       ? `bring a node back that its volumes can be on (release its maintenance), or have its owner move the data: ${look}`
       : `make room, or bring back a node that it fits: ${look}`,
   };
-};
+}
 
 /** Explains a budget that allows disruptions at times, and none at the moment. */
-const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): BudgetExplanation => {
-  const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy, expectedPods, unhealthyPodEvictionPolicy: policy } = budget;
+function spentText(pod: Pod, budget: Budget, unscheduled: readonly Pod[]): BudgetExplanation {
+  const {
+    name,
+    namespace,
+    disruptionsAllowed,
+    desiredHealthy,
+    currentHealthy,
+    expectedPods,
+    unhealthyPodEvictionPolicy: policy,
+  } = budget;
   const cause = 'DisruptionBudget';
   if (disruptionsAllowed > 0)
-    return { cause, message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are in flight` };
+    return {
+      cause,
+      message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are in flight`,
+    };
   const message = `budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}`;
   const stray = currentHealthy < expectedPods ? strayOf(budget, unscheduled) : undefined;
   if (stray !== undefined) return strayText(message, stray);
@@ -64,10 +80,16 @@ const spentText = (pod: Pod, budget: Budget, unscheduled: readonly Pod[]): Budge
     remedy: `check why its pods are not Ready: kubectl -n ${namespace} get pods${sick}`,
     lasting: { cause: 'TooFewHealthy', afterSeconds: recoversWithin },
   };
-};
+}
 
 /** Explains a budget whose status is unusable; undefined if the status is usable. */
-const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }: Budget): BudgetExplanation | undefined => {
+function unsyncedText({
+  namespace,
+  name,
+  syncFailure,
+  disruptedPods,
+  ...budget
+}: Budget): BudgetExplanation | undefined {
   const cause = 'BudgetNotSynced';
   if (syncFailure !== undefined) {
     return {
@@ -80,7 +102,8 @@ const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }
     return {
       cause,
       message: `the status of budget ${name} is not computed for its latest change`,
-      remedy: 'if this lasts for more than some seconds, check kube-controller-manager: its disruption controller computes it',
+      remedy:
+        'if this lasts for more than some seconds, check kube-controller-manager: its disruption controller computes it',
     };
   }
   if (!isUnconfirmed({ disruptedPods })) return undefined;
@@ -89,10 +112,10 @@ const unsyncedText = ({ namespace, name, syncFailure, disruptedPods, ...budget }
     message: `budget ${name} grants nothing until the disruption controller confirms its ${disruptedPods.length} evictions under way`,
     remedy: 'check the disruption controller (kube-controller-manager): it lags behind',
   };
-};
+}
 
 /** Explains a budget that never allows a disruption as it stands; undefined if it does at times. */
-const refusingText = (budget: Budget): BudgetExplanation | undefined => {
+function refusingText(budget: Budget): BudgetExplanation | undefined {
   const { namespace, name, desiredHealthy, expectedPods } = budget;
   const cause = 'BudgetNeverAllows';
   if (isUncounted(budget)) {
@@ -108,35 +131,61 @@ const refusingText = (budget: Budget): BudgetExplanation | undefined => {
     message: `budget ${name} needs ${desiredHealthy} healthy pods of ${expectedPods}: as it stands, it allows no disruption`,
     remedy: `run more replicas, or ask the budget's owner to let one go: kubectl -n ${namespace} describe pdb ${name}`,
   };
-};
+}
 
 /**
  * Explains a budget that a controller manages. The controller knows when a disruption does no harm:
  * an edit of the budget may cost data, and is undone.
  */
-const keptText = ({ cause, message, lasting }: BudgetExplanation, { kind, name }: NonNullable<Budget['owner']>): BudgetExplanation => {
+function keptText(
+  { cause, message, lasting }: BudgetExplanation,
+  { kind, name }: NonNullable<Budget['owner']>,
+): BudgetExplanation {
   const remedy = `wait for ${kind} ${name}, whose controller keeps the budget and changes it when a disruption does no harm; ask there, and leave the budget as it is`;
   if (cause !== 'BudgetNeverAllows') return { cause, message, remedy, ...(lasting && { lasting }) };
-  return { cause: 'DisruptionBudget', message, remedy, lasting: { cause, afterSeconds: ownerWithin } };
-};
+  return {
+    cause: 'DisruptionBudget',
+    message,
+    remedy,
+    lasting: { cause, afterSeconds: ownerWithin },
+  };
+}
 
 /** Makes the remedy harmless, by the owner of the budget and by what it guards. */
-const harmless = (said: BudgetExplanation, { owner: pods }: Pod, { owner: keeper }: Budget): BudgetExplanation => {
+function harmless(
+  said: BudgetExplanation,
+  { owner: pods }: Pod,
+  { owner: keeper }: Budget,
+): BudgetExplanation {
   if (said.cause === 'ReplacementUnschedulable') return said;
   if (keeper !== undefined) return keptText(said, keeper);
-  const isGuard = pods?.kind === 'Job' && (said.cause === 'BudgetNeverAllows' || said.cause === 'BudgetNotSynced');
-  return isGuard ? { ...said, remedy: `wait for Job ${pods.name} to end: the budget guards its work` } : said;
-};
+  const isGuard =
+    pods?.kind === 'Job' &&
+    (said.cause === 'BudgetNeverAllows' || said.cause === 'BudgetNotSynced');
+  return isGuard
+    ? { ...said, remedy: `wait for Job ${pods.name} to end: the budget guards its work` }
+    : said;
+}
 
 /**
  * Returns the blocker for a budget that allows no disruption at the moment. `unscheduled`: pods
  * that are on no node, as far as they have been listed.
  */
-export const budgetBlockerInfo = (pod: Pod, budget: Budget, unscheduled: readonly Pod[] = []): BlockerInfo => ({
-  pod: about(pod),
-  budgets: [budget.key],
-  ...harmless(unsyncedText(budget) ?? refusingText(budget) ?? spentText(pod, budget, unscheduled), pod, budget),
-});
+export function budgetBlockerInfo(
+  pod: Pod,
+  budget: Budget,
+  unscheduled: readonly Pod[] = [],
+): BlockerInfo {
+  return {
+    pod: about(pod),
+    budgets: [budget.key],
+    ...harmless(
+      unsyncedText(budget) ?? refusingText(budget) ?? spentText(pod, budget, unscheduled),
+      pod,
+      budget,
+    ),
+  };
+}
 
 /** Number of budgets that are named. A user may have created thousands for one pod. */
 const maxBudgets = 10;
@@ -145,13 +194,15 @@ const maxBudgets = 10;
  * Returns the blocker for a pod with more than one budget: the eviction API always refuses such
  * pods.
  */
-export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[]): BlockerInfo => ({
-  cause: 'MultipleBudgets',
-  pod: about(pod),
-  budgets: budgets
-    .map(({ key }) => key)
-    .sort()
-    .slice(0, maxBudgets),
-  message: `${budgets.length} budgets select the pod, and the eviction API always refuses such pods`,
-  remedy: 'change the selectors so that one budget is left for the pod',
-});
+export function multipleBudgetsBlockerInfo(pod: Pod, budgets: readonly Budget[]): BlockerInfo {
+  return {
+    cause: 'MultipleBudgets',
+    pod: about(pod),
+    budgets: budgets
+      .map(({ key }) => key)
+      .sort()
+      .slice(0, maxBudgets),
+    message: `${budgets.length} budgets select the pod, and the eviction API always refuses such pods`,
+    remedy: 'change the selectors so that one budget is left for the pod',
+  };
+}

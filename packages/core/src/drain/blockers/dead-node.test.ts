@@ -6,16 +6,25 @@ import { terminatingBlockerInfo } from './blocker.ts';
 import { budgetBlockerInfo } from './budget-blocker.ts';
 import { attributeToNode, deadNodeOf } from './dead-node.ts';
 
-const ready = (status: string, over = {}) => ({
-  type: 'Ready',
-  status,
-  reason: 'NodeStatusUnknown',
-  message: 'Kubelet stopped posting node status.',
-  ...over,
+function ready(status: string, over = {}) {
+  return {
+    type: 'Ready',
+    status,
+    reason: 'NodeStatusUnknown',
+    message: 'Kubelet stopped posting node status.',
+    ...over,
+  };
+}
+const silent = makeNode({
+  name: 'n1',
+  conditions: [ready('Unknown', { lastTransitionTime: timeText(at(-60)) })],
 });
-const silent = makeNode({ name: 'n1', conditions: [ready('Unknown', { lastTransitionTime: timeText(at(-60)) })] });
-const unready = makeNode({ name: 'n1', conditions: [ready('False', { reason: 'KubeletNotReady', message: 'container runtime is down' })] });
-const why = 'node n1 is not Ready since 2026-11-21T07:59:00Z (NodeStatusUnknown: Kubelet stopped posting node status.)';
+const unready = makeNode({
+  name: 'n1',
+  conditions: [ready('False', { reason: 'KubeletNotReady', message: 'container runtime is down' })],
+});
+const why =
+  'node n1 is not Ready since 2026-11-21T07:59:00Z (NodeStatusUnknown: Kubelet stopped posting node status.)';
 const remedy =
   'bring the node back; or, once its machine is known to be off, have Kubernetes remove its pods: kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or replace the machine';
 
@@ -38,7 +47,10 @@ test('pods that terminate on a silent node are the fault of the node, at once, w
 
 test('a kubelet that says itself that it is not Ready may still end pods: it is blamed when their grace period is over', () => {
   const pod = makePod('a', { deletionTimestamp: at(-40) });
-  const causes = [false, true].map(overdue => attributeToNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).cause);
+  const causes = [false, true].map(
+    overdue =>
+      attributeToNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).cause,
+  );
   assert.deepEqual(causes, ['Terminating', 'NodeNotReady']);
 });
 
@@ -54,7 +66,12 @@ test('a budget that is short of the pods of the node names the node; one that ot
   const blamed = attributeToNode(budgetBlockerInfo(lost, budget), lost, deadNodeOf(silent));
   assert.deepEqual(
     [blamed.cause, blamed.budgets, blamed.remedy, blamed.message],
-    ['NodeNotReady', ['shop/web'], remedy, `${why}, and so is the pod; budget web needs 2 healthy pods and has 1; 1 too few are healthy`],
+    [
+      'NodeNotReady',
+      ['shop/web'],
+      remedy,
+      `${why}, and so is the pod; budget web needs 2 healthy pods and has 1; 1 too few are healthy`,
+    ],
   );
   assert.equal(blamed.lasting, undefined, 'and stays so, however long it lasts');
   const info = budgetBlockerInfo(well, budget);
@@ -62,10 +79,19 @@ test('a budget that is short of the pods of the node names the node; one that ot
 });
 
 test('once the node is marked as out of service Kubernetes removes its pods: there is nothing left to do', () => {
-  const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute', value: 'nodeshutdown' }];
+  const taints = [
+    { key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute', value: 'nodeshutdown' },
+  ];
   const pod = makePod('a', { deletionTimestamp: at(30) });
-  const { message, remedy: none } = attributeToNode(terminatingBlockerInfo(pod, true), pod, deadNodeOf({ ...silent, taints }));
-  assert.deepEqual([message, none], [`${why}: Kubernetes removes its pods, because it is marked as out of service`, undefined]);
+  const { message, remedy: none } = attributeToNode(
+    terminatingBlockerInfo(pod, true),
+    pod,
+    deadNodeOf({ ...silent, taints }),
+  );
+  assert.deepEqual(
+    [message, none],
+    [`${why}: Kubernetes removes its pods, because it is marked as out of service`, undefined],
+  );
 });
 
 test('what the kubelet says of itself is bounded', () => {

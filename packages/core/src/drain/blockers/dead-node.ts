@@ -26,7 +26,7 @@ export type DeadNode = {
  * Returns the facts on a node that is not Ready; undefined while it is Ready or the condition is
  * missing.
  */
-export const deadNodeOf = (node: Node): DeadNode | undefined => {
+export function deadNodeOf(node: Node): DeadNode | undefined {
   const ready = conditionOf(node, 'Ready');
   if (ready === undefined || ready.status === 'True') return undefined;
   const { reason, message } = ready;
@@ -39,35 +39,49 @@ export const deadNodeOf = (node: Node): DeadNode | undefined => {
     why: truncate(`node ${node.name} is not Ready${sinceText}${words === '' ? '' : ` (${words})`}`),
     outOfService: node.taints.some(({ key }) => key === outOfService),
   };
-};
+}
 
-const remedyFor = ({ name, outOfService: marked }: DeadNode): Pick<BlockerInfo, 'remedy'> =>
-  marked
+function remedyFor({ name, outOfService: marked }: DeadNode): Pick<BlockerInfo, 'remedy'> {
+  return marked
     ? {}
     : {
         remedy: `bring the node back; or, once its machine is known to be off, have Kubernetes remove its pods: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute, or replace the machine`,
       };
+}
 
-const waitsForKubelet = ({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): boolean => {
+function waitsForKubelet({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): boolean {
   if (cause === 'StuckTerminating') return pod.finalizers.length === 0;
   return cause === 'Terminating' && dead.silent;
-};
+}
 
 /** Reports whether the budget is short of this very pod, whose readiness is unknown. */
-const isMissedByBudget = ({ cause }: BlockerInfo, pod: Pod): boolean => cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
+function isMissedByBudget({ cause }: BlockerInfo, pod: Pod): boolean {
+  return cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
+}
 
 /**
  * Attributes the blocker to the node where it is the cause: no kubelet terminates the pod, or the
  * pod's own budget counts it as lost.
  */
-export const attributeToNode = (blockerInfo: BlockerInfo, pod: Pod, dead: DeadNode | undefined): BlockerInfo => {
+export function attributeToNode(
+  blockerInfo: BlockerInfo,
+  pod: Pod,
+  dead: DeadNode | undefined,
+): BlockerInfo {
   if (dead === undefined) return blockerInfo;
   if (waitsForKubelet(blockerInfo, pod, dead)) {
-    const wait = dead.outOfService ? 'Kubernetes removes its pods, because it is marked as out of service' : 'nobody ends its pods';
+    const wait = dead.outOfService
+      ? 'Kubernetes removes its pods, because it is marked as out of service'
+      : 'nobody ends its pods';
     const { remedy: _remedy, ...rest } = blockerInfo;
     return { ...rest, cause: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
   }
   if (!isMissedByBudget(blockerInfo, pod)) return blockerInfo;
   const { lasting: _lasting, ...rest } = blockerInfo;
-  return { ...rest, cause: 'NodeNotReady', message: `${dead.why}, and so is the pod; ${blockerInfo.message}`, ...remedyFor(dead) };
-};
+  return {
+    ...rest,
+    cause: 'NodeNotReady',
+    message: `${dead.why}, and so is the pod; ${blockerInfo.message}`,
+    ...remedyFor(dead),
+  };
+}

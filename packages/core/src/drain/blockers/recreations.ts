@@ -20,36 +20,47 @@ const maxLength = 300;
 const forgottenAfter = 1800;
 
 /** Returns the owner of a pod: its controller, or the pod's own name if there is none. */
-export const ownerKey = ({ namespace, name, owner }: Pod): string =>
-  owner ? `${namespace}/${owner.kind}/${owner.name}` : `${namespace}/${name}`;
+export function ownerKey({ namespace, name, owner }: Pod): string {
+  return owner ? `${namespace}/${owner.kind}/${owner.name}` : `${namespace}/${name}`;
+}
 
 /**
  * Returns until when a pod that has just come stays, because its owner has sent others before: pods
  * that a controller puts on a held node again and again would otherwise be evicted as fast as they
  * come. Undefined: the pod may be evicted now.
  */
-export const backoffUntil = (recreations: Recreations | undefined, now: Temporal.Instant): Temporal.Instant | undefined => {
+export function backoffUntil(
+  recreations: Recreations | undefined,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   if (recreations === undefined || recreations.count < atOnce) return undefined;
   const pause = Math.min(first * 2 ** Math.min(recreations.count - atOnce, 20), maxLength);
   const until = secondsAfter(recreations.lastAt, pause);
   return isBefore(now, until) ? until : undefined;
-};
+}
 
 /** Counts one more pod. */
-export const incrementRecreation = (recreations: Recreations | undefined, now: Temporal.Instant): Recreations => {
-  const forgotten = recreations === undefined || !isBefore(now, secondsAfter(recreations.lastAt, forgottenAfter));
+export function incrementRecreation(
+  recreations: Recreations | undefined,
+  now: Temporal.Instant,
+): Recreations {
+  const forgotten =
+    recreations === undefined || !isBefore(now, secondsAfter(recreations.lastAt, forgottenAfter));
   return { count: forgotten ? 1 : recreations.count + 1, lastAt: now };
-};
+}
 
 /** Returns the hint for controllers that ignore cordons, like DaemonSets: their pods may stay. */
-const staying = ({ namespace, owner }: Pod): string =>
-  owner === undefined
+function staying({ namespace, owner }: Pod): string {
+  return owner === undefined
     ? ''
     : `, or let pods of ${owner.kind} stay on nodes in maintenance: drain.ignorePods: [{namespaces: [${namespace}], ownerKinds: [${truncate(owner.kind, 63)}]}]`;
+}
 
-export const recreationBlocker = (pod: Pod, { count }: Recreations): BlockerInfo => ({
-  cause: 'KeepsComing',
-  pod: { namespace: pod.namespace, name: pod.name },
-  message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,
-  remedy: `remove the toleration or the fixed nodeName from the pod template${staying(pod)}`,
-});
+export function recreationBlocker(pod: Pod, { count }: Recreations): BlockerInfo {
+  return {
+    cause: 'KeepsComing',
+    pod: { namespace: pod.namespace, name: pod.name },
+    message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,
+    remedy: `remove the toleration or the fixed nodeName from the pod template${staying(pod)}`,
+  };
+}

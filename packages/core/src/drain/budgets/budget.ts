@@ -41,7 +41,11 @@ type RawBudget = {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly generation?: number;
-    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly controller?: boolean }[];
+    readonly ownerReferences?: readonly {
+      readonly kind: string;
+      readonly name: string;
+      readonly controller?: boolean;
+    }[];
   };
   readonly spec?: { readonly selector?: unknown; readonly unhealthyPodEvictionPolicy?: string };
   readonly status?: {
@@ -60,19 +64,30 @@ type RawBudget = {
   };
 };
 
-const syncFailureOf = (status: RawBudget['status']): string | undefined => {
-  const condition = status?.conditions?.find(({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed');
-  return condition && (condition.message ?? 'the disruption controller could not compute the budget');
-};
+function syncFailureOf(status: RawBudget['status']): string | undefined {
+  const condition = status?.conditions?.find(
+    ({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed',
+  );
+  return (
+    condition && (condition.message ?? 'the disruption controller could not compute the budget')
+  );
+}
 
 /** Returns the controller of the budget, or else the first of its owners. */
-const ownerOf = ({ ownerReferences = [] }: RawBudget['metadata']): Pick<Budget, 'owner'> => {
+function ownerOf({ ownerReferences = [] }: RawBudget['metadata']): Pick<Budget, 'owner'> {
   const owner = ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0];
-  return owner === undefined ? {} : { owner: { kind: truncate(owner.kind, maxNameLength), name: truncate(owner.name, maxNameLength) } };
-};
+  return owner === undefined
+    ? {}
+    : {
+        owner: {
+          kind: truncate(owner.kind, maxNameLength),
+          name: truncate(owner.name, maxNameLength),
+        },
+      };
+}
 
 /** Reads the needed fields of a PodDisruptionBudget (policy/v1). */
-export const readBudget = (raw: unknown): Budget => {
+export function readBudget(raw: unknown): Budget {
   const { metadata, spec, status } = raw as RawBudget;
   const namespace = metadata.namespace ?? 'default';
   const selector = readSelector(spec?.selector);
@@ -85,7 +100,9 @@ export const readBudget = (raw: unknown): Budget => {
     resourceVersion: metadata.resourceVersion,
     ...(selector && { selector }),
     ...ownerOf(metadata),
-    fresh: status?.observedGeneration !== undefined && status.observedGeneration >= (metadata.generation ?? 0),
+    fresh:
+      status?.observedGeneration !== undefined &&
+      status.observedGeneration >= (metadata.generation ?? 0),
     disruptionsAllowed: status?.disruptionsAllowed ?? 0,
     currentHealthy: status?.currentHealthy ?? 0,
     desiredHealthy: status?.desiredHealthy ?? 0,
@@ -94,14 +111,17 @@ export const readBudget = (raw: unknown): Budget => {
     unhealthyPodEvictionPolicy: spec?.unhealthyPodEvictionPolicy ?? 'IfHealthyBudget',
     ...(syncFailure !== undefined && { syncFailure }),
   };
-};
+}
 
 /**
  * Returns the budgets that guard the pod: same namespace, selector matches. The API server refuses
  * every eviction of a pod with more than one.
  */
-export const budgetsOf = (pod: Pod, budgets: readonly Budget[]): readonly Budget[] =>
-  budgets.filter(budget => budget.namespace === pod.namespace && matches(budget.selector, pod.labels));
+export function budgetsOf(pod: Pod, budgets: readonly Budget[]): readonly Budget[] {
+  return budgets.filter(
+    budget => budget.namespace === pod.namespace && matches(budget.selector, pod.labels),
+  );
+}
 
 /**
  * Reports whether the pod's eviction takes nothing from the budget: the pod is not Ready, and the
@@ -110,13 +130,15 @@ export const budgetsOf = (pod: Pod, budgets: readonly Budget[]): readonly Budget
  * or its computation failed. The API server enforces the pod's resourceVersion then, so a pod that
  * has become Ready meanwhile is not evicted. An unknown policy counts as the strict one.
  */
-export const isFreeEviction = (pod: Pod, budget: Budget): boolean => {
+export function isFreeEviction(pod: Pod, budget: Budget): boolean {
   if (pod.ready) return false;
   if (budget.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
   return (
-    budget.unhealthyPodEvictionPolicy === 'IfHealthyBudget' && budget.currentHealthy >= budget.desiredHealthy && budget.desiredHealthy > 0
+    budget.unhealthyPodEvictionPolicy === 'IfHealthyBudget' &&
+    budget.currentHealthy >= budget.desiredHealthy &&
+    budget.desiredHealthy > 0
   );
-};
+}
 
 /**
  * Maximum of `disruptedPods`: above it the API server grants nothing (MaxDisruptedPodSize), until
@@ -128,24 +150,30 @@ const maxDisrupted = 2000;
  * Reports whether the API server grants no more, because too many granted evictions are
  * unconfirmed by the disruption controller.
  */
-export const isUnconfirmed = ({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean => disruptedPods.length > maxDisrupted;
+export function isUnconfirmed({ disruptedPods }: Pick<Budget, 'disruptedPods'>): boolean {
+  return disruptedPods.length > maxDisrupted;
+}
 
 /**
  * Returns the number of disruptions that the API server grants as the status stands: none if the
  * status is about an earlier spec.
  */
-export const grantedBy = (budget: Budget): number => (budget.fresh && !isUnconfirmed(budget) ? Math.max(0, budget.disruptionsAllowed) : 0);
+export function grantedBy(budget: Budget): number {
+  return budget.fresh && !isUnconfirmed(budget) ? Math.max(0, budget.disruptionsAllowed) : 0;
+}
 
 /**
  * Reports whether the budget counts no pods at all, and so allows no eviction: maxUnavailable and
  * percentages are computed from the controllers' scale.
  */
-export const isUncounted = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>
-  fresh && expectedPods === 0 && disruptionsAllowed === 0;
+export function isUncounted({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean {
+  return fresh && expectedPods === 0 && disruptionsAllowed === 0;
+}
 
 /**
  * Reports whether the budget never allows an eviction, even if all its pods are healthy: it wants
  * at least as many as there are.
  */
-export const neverAllows = (budget: Budget): boolean =>
-  budget.fresh && budget.expectedPods > 0 && budget.desiredHealthy >= budget.expectedPods;
+export function neverAllows(budget: Budget): boolean {
+  return budget.fresh && budget.expectedPods > 0 && budget.desiredHealthy >= budget.expectedPods;
+}

@@ -42,44 +42,78 @@ export const reflectionLimitMs = 10_000;
  * or it was written after the pod's deletion (the API server writes the budget first and deletes
  * then, so a status that is newer than the deletion has counted it).
  */
-export const isReflected = (inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): boolean => {
+export function isReflected(
+  inFlightEviction: InFlightEviction,
+  budget: Budget,
+  now: Temporal.Instant,
+): boolean {
   if (budget.disruptedPods.includes(inFlightEviction.podName)) return true;
   return isYounger(budget, inFlightEviction) || isGivenUp(inFlightEviction, now);
-};
+}
 
-const isYounger = (budget: Budget, { deletionVersion }: InFlightEviction): boolean =>
-  deletionVersion !== undefined && compareVersions(budget.resourceVersion, deletionVersion) > 0;
+function isYounger(budget: Budget, { deletionVersion }: InFlightEviction): boolean {
+  return (
+    deletionVersion !== undefined && compareVersions(budget.resourceVersion, deletionVersion) > 0
+  );
+}
 
 /** Reports whether the time is over within which the budget would have shown it. */
-const isGivenUp = ({ state, at }: InFlightEviction, now: Temporal.Instant): boolean =>
-  state === 'accepted' && now.epochMilliseconds - at.epochMilliseconds > reflectionLimitMs;
+function isGivenUp({ state, at }: InFlightEviction, now: Temporal.Instant): boolean {
+  return state === 'accepted' && now.epochMilliseconds - at.epochMilliseconds > reflectionLimitMs;
+}
 
 /**
  * Reports the same for a deletion: a newer status may result from the eviction of another pod, and
  * does not count this one.
  */
-export const isCounted = (
+export function isCounted(
   inFlightEviction: InFlightEviction,
   { healthy }: BypassedBudget,
   budget: Budget,
   now: Temporal.Instant,
-): boolean => (isYounger(budget, inFlightEviction) && budget.currentHealthy < healthy) || isGivenUp(inFlightEviction, now);
+): boolean {
+  return (
+    (isYounger(budget, inFlightEviction) && budget.currentHealthy < healthy) ||
+    isGivenUp(inFlightEviction, now)
+  );
+}
 
-const takesFrom = (inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): boolean => {
+function takesFrom(
+  inFlightEviction: InFlightEviction,
+  budget: Budget,
+  now: Temporal.Instant,
+): boolean {
   if (inFlightEviction.budget === budget.key) return !isReflected(inFlightEviction, budget, now);
-  return inFlightEviction.overrules?.some(one => one.budget === budget.key && !isCounted(inFlightEviction, one, budget, now)) === true;
-};
+  return (
+    inFlightEviction.overrules?.some(
+      one => one.budget === budget.key && !isCounted(inFlightEviction, one, budget, now),
+    ) === true
+  );
+}
 
 /**
  * Counts the pods of all nodes that the budget's status counts as healthy and that are about to
  * leave.
  */
-export const reservedDisruptions = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
-  inFlight.reduce((sum, inFlightEviction) => sum + Number(takesFrom(inFlightEviction, budget, now)), 0);
+export function reservedDisruptions(
+  budget: Budget,
+  inFlight: readonly InFlightEviction[],
+  now: Temporal.Instant,
+): number {
+  return inFlight.reduce(
+    (sum, inFlightEviction) => sum + Number(takesFrom(inFlightEviction, budget, now)),
+    0,
+  );
+}
 
 /**
  * Returns how many pods may be evicted now without ever exceeding the budget, with all in-flight
  * evictions of all nodes included.
  */
-export const availableDisruptions = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
-  Math.max(0, grantedBy(budget) - reservedDisruptions(budget, inFlight, now));
+export function availableDisruptions(
+  budget: Budget,
+  inFlight: readonly InFlightEviction[],
+  now: Temporal.Instant,
+): number {
+  return Math.max(0, grantedBy(budget) - reservedDisruptions(budget, inFlight, now));
+}

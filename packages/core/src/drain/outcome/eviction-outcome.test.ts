@@ -7,18 +7,36 @@ import { makePod } from '../../testing/make.ts';
 import { outcomeBlockerInfo } from '../blockers/blocker.ts';
 import { classify, type EvictionOutcome, type EvictionResponse } from './eviction-outcome.ts';
 
-/** Bodies as recorded from kube-apiserver 1.36 and from KubeVirt's webhook, shortened where nothing depends on it. */
-const failure = (code: number, over: object): EvictionResponse => ({
-  status: code,
-  headers: {},
-  body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, ...over },
-});
-const webhook = 'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ';
+/**
+ * Bodies as recorded from kube-apiserver 1.36 and from KubeVirt's webhook, shortened where nothing
+ * depends on it.
+ */
+function failure(code: number, over: object): EvictionResponse {
+  return {
+    status: code,
+    headers: {},
+    body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, ...over },
+  };
+}
+const webhook =
+  'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ';
 
 const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: string])[] = [
-  ['201: the deletion has begun', { status: 201, headers: {}, body: { kind: 'Status', status: 'Success' } }, 'accepted'],
+  [
+    '201: the deletion has begun',
+    { status: 201, headers: {}, body: { kind: 'Status', status: 'Success' } },
+    'accepted',
+  ],
   ['300: a redirection is no acceptance', { status: 300, headers: {}, body: '' }, 'invalid'],
-  ['404: gone', failure(404, { reason: 'NotFound', details: { name: 'p', kind: 'pods' }, message: 'pods "p" not found' }), 'gone'],
+  [
+    '404: gone',
+    failure(404, {
+      reason: 'NotFound',
+      details: { name: 'p', kind: 'pods' },
+      message: 'pods "p" not found',
+    }),
+    'gone',
+  ],
   ['404 by somebody else', { status: 404, headers: {}, body: '404 page not found\n' }, 'invalid'],
   [
     '409 by the uid: another pod has the name',
@@ -35,7 +53,8 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
     failure(409, {
       reason: 'Conflict',
       details: { name: 'b', kind: 'poddisruptionbudgets' },
-      message: 'Operation cannot be fulfilled on poddisruptionbudgets.policy "b": the object has been modified',
+      message:
+        'Operation cannot be fulfilled on poddisruptionbudgets.policy "b": the object has been modified',
     }),
     'conflict',
   ],
@@ -44,38 +63,82 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
     failure(429, {
       reason: 'TooManyRequests',
       message: "Cannot evict pod as it would violate the pod's disruption budget.",
-      details: { causes: [{ reason: 'DisruptionBudget', message: 'The disruption budget b needs 2 healthy pods and has 2 currently' }] },
+      details: {
+        causes: [
+          {
+            reason: 'DisruptionBudget',
+            message: 'The disruption budget b needs 2 healthy pods and has 2 currently',
+          },
+        ],
+      },
     }),
     'budget',
   ],
   [
     '429 by the budget, named by the type of the cause, among other causes',
-    failure(429, { message: 'no', details: { causes: [{ reason: 'Other' }, { type: 'DisruptionBudget' }] } }),
+    failure(429, {
+      message: 'no',
+      details: { causes: [{ reason: 'Other' }, { type: 'DisruptionBudget' }] },
+    }),
     'budget',
   ],
-  ['429 for another cause', failure(429, { message: 'no', details: { causes: [{ reason: 'Other', type: 'Another' }] } }), 'throttled'],
-  ['429 by KubeVirt: evacuation begun', failure(429, { message: `${webhook}Eviction triggered evacuation of VMI "ns/vm"` }), 'evacuating'],
+  [
+    '429 for another cause',
+    failure(429, { message: 'no', details: { causes: [{ reason: 'Other', type: 'Another' }] } }),
+    'throttled',
+  ],
+  [
+    '429 by KubeVirt: evacuation begun',
+    failure(429, { message: `${webhook}Eviction triggered evacuation of VMI "ns/vm"` }),
+    'evacuating',
+  ],
   [
     '429 by KubeVirt: evacuation under way',
-    failure(429, { message: `${webhook}Evacuation in progress: Eviction triggered evacuation of VMI "ns/vm"` }),
+    failure(429, {
+      message: `${webhook}Evacuation in progress: Eviction triggered evacuation of VMI "ns/vm"`,
+    }),
     'evacuating',
   ],
   [
     '429 by KubeVirt: cannot migrate',
-    failure(429, { message: `${webhook}VMI vm is configured with an eviction strategy but is not live-migratable` }),
+    failure(429, {
+      message: `${webhook}VMI vm is configured with an eviction strategy but is not live-migratable`,
+    }),
     'notMigratable',
   ],
-  ['429 by KubeVirt: target of a migration', failure(429, { message: `${webhook}Eviction request for target Pod` }), 'migrationTarget'],
-  ['429 by another webhook', failure(429, { message: 'admission webhook "x.y" denied the request: not now' }), 'denied'],
+  [
+    '429 by KubeVirt: target of a migration',
+    failure(429, { message: `${webhook}Eviction request for target Pod` }),
+    'migrationTarget',
+  ],
+  [
+    '429 by another webhook',
+    failure(429, { message: 'admission webhook "x.y" denied the request: not now' }),
+    'denied',
+  ],
   [
     '429 by fairness: the body is plain text',
-    { status: 429, headers: { 'retry-after': '1' }, body: 'Too many requests, please try again later.\n' },
+    {
+      status: 429,
+      headers: { 'retry-after': '1' },
+      body: 'Too many requests, please try again later.\n',
+    },
     'throttled',
   ],
-  ['403 by a webhook', failure(403, { reason: 'Forbidden', message: 'admission webhook "x.y" denied the request: no' }), 'denied'],
+  [
+    '403 by a webhook',
+    failure(403, {
+      reason: 'Forbidden',
+      message: 'admission webhook "x.y" denied the request: no',
+    }),
+    'denied',
+  ],
   [
     '403 by a policy',
-    failure(403, { reason: 'Forbidden', message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no" }),
+    failure(403, {
+      reason: 'Forbidden',
+      message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    }),
     'denied',
   ],
   [
@@ -88,7 +151,11 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
   ],
   [
     '403 of a namespace that is going',
-    failure(403, { reason: 'Forbidden', details: { causes: [{ reason: 'NamespaceTerminating' }] }, message: 'being terminated' }),
+    failure(403, {
+      reason: 'Forbidden',
+      details: { causes: [{ reason: 'NamespaceTerminating' }] },
+      message: 'being terminated',
+    }),
     'namespaceTerminating',
   ],
   [
@@ -111,28 +178,56 @@ const cases: readonly (readonly [what: string, reply: EvictionResponse, kind: st
   ],
   [
     '403 of a server that does not know its policies yet',
-    failure(403, { reason: 'Forbidden', details: { kind: 'pods' }, message: 'pods "p" is forbidden: not yet ready to handle request' }),
+    failure(403, {
+      reason: 'Forbidden',
+      details: { kind: 'pods' },
+      message: 'pods "p" is forbidden: not yet ready to handle request',
+    }),
     'throttled',
   ],
   [
     '500 of two budgets',
-    failure(500, { message: 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.' }),
+    failure(500, {
+      message:
+        'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
+    }),
     'multipleBudgets',
   ],
   [
     '500 of a webhook that cannot be reached',
-    failure(500, { reason: 'InternalError', message: 'Internal error occurred: failed calling webhook "x.y": connection refused' }),
+    failure(500, {
+      reason: 'InternalError',
+      message: 'Internal error occurred: failed calling webhook "x.y": connection refused',
+    }),
     'webhookFailed',
   ],
-  ['504', failure(504, { reason: 'Timeout', details: { retryAfterSeconds: 10 }, message: 'Timeout: request did not complete' }), 'failed'],
+  [
+    '504',
+    failure(504, {
+      reason: 'Timeout',
+      details: { retryAfterSeconds: 10 },
+      message: 'Timeout: request did not complete',
+    }),
+    'failed',
+  ],
   ['503', { status: 503, headers: {}, body: 'apiserver is shutting down' }, 'throttled'],
-  ['400', failure(400, { reason: 'BadRequest', message: 'name in URL does not match name in Eviction object' }), 'invalid'],
+  [
+    '400',
+    failure(400, {
+      reason: 'BadRequest',
+      message: 'name in URL does not match name in Eviction object',
+    }),
+    'invalid',
+  ],
   ['401', failure(401, { reason: 'Unauthorized', message: 'Unauthorized' }), 'forbidden'],
 ];
 
 for (const [what, reply, kind] of cases) test(what, () => assert.equal(classify(reply).kind, kind));
 
-/** What kube-apiserver answered to an eviction, a deletion and a creation that admission refused, and how it is to be read (`test/conformance/refusals.test.ts`). */
+/**
+ * What kube-apiserver answered to an eviction, a deletion and a creation that admission refused,
+ * and how it is to be read (`test/conformance/refusals.test.ts`).
+ */
 type Answer = {
   readonly name: string;
   readonly call: 'evict' | 'delete' | 'create';
@@ -143,13 +238,20 @@ type Answer = {
   readonly body: { readonly message: string };
 };
 
-const answers = readFileSync(join(import.meta.dirname, 'testing', 'admission-answers.jsonl'), 'utf8')
+const answers = readFileSync(
+  join(import.meta.dirname, 'testing', 'admission-answers.jsonl'),
+  'utf8',
+)
   .trim()
   .split('\n')
   .map(line => JSON.parse(line) as Answer);
 
 describe('answers of a real API server where policies and webhooks refuse', () => {
-  const replyOf = ({ status, retryAfter, body }: Answer): EvictionResponse => ({ status, headers: { 'retry-after': retryAfter }, body });
+  const replyOf = ({ status, retryAfter, body }: Answer): EvictionResponse => ({
+    status,
+    headers: { 'retry-after': retryAfter },
+    body,
+  });
 
   test('were recorded for every code and every call', () => {
     for (const code of [400, 401, 403, 404, 409, 410, 413, 418, 422, 429, 500, 503, 504])
@@ -167,11 +269,18 @@ describe('answers of a real API server where policies and webhooks refuse', () =
       assert.equal(admissionRefusal(answer.body.message)?.by, answer.by);
       if (outcome.kind !== 'denied' && outcome.kind !== 'webhookFailed') return;
       assert.ok((outcome.retryAfterSeconds ?? 0) <= 300);
-      const { cause, message, remedy } = outcomeBlockerInfo(makePod('p'), outcome.kind, outcome.message);
+      const { cause, message, remedy } = outcomeBlockerInfo(
+        makePod('p'),
+        outcome.kind,
+        outcome.message,
+      );
       assert.equal(cause, outcome.kind === 'denied' ? 'AdmissionDenied' : 'EvictionFailed');
       assert.doesNotMatch(remedy ?? '', /bug|API server|report|permission/);
       if (outcome.kind === 'denied')
-        assert.match(message, /^(admission webhook "[^"]+"|ValidatingAdmissionPolicy 'frozen' with binding 'frozen') denied /);
+        assert.match(
+          message,
+          /^(admission webhook "[^"]+"|ValidatingAdmissionPolicy 'frozen' with binding 'frozen') denied /,
+        );
       else assert.match(message, /^webhook \S+ does not answer: \S/);
     });
   }
@@ -190,8 +299,16 @@ describe('answers of a real API server where policies and webhooks refuse', () =
     const message = "policy 'p' with binding 'b' denied request: no";
     assert.deepEqual(classify(failure(422, { message })), { kind: 'denied', message });
     assert.equal(admissionRefusal(message)?.by, 'policy p (binding b)');
-    assert.equal(admissionRefusal('policy "p" denied request: failed to configure policy: x')?.by, 'policy p');
-    assert.equal(admissionRefusal("ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: x")?.by, 'policy p');
+    assert.equal(
+      admissionRefusal('policy "p" denied request: failed to configure policy: x')?.by,
+      'policy p',
+    );
+    assert.equal(
+      admissionRefusal(
+        "ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: x",
+      )?.by,
+      'policy p',
+    );
   });
 
   test('nobody is blamed for words that are not at the beginning, and nobody speaks for another', () => {
@@ -206,7 +323,11 @@ describe('answers of a real API server where policies and webhooks refuse', () =
 });
 
 test('what the server asks to wait is taken from the header or the body', () => {
-  const header = classify({ status: 429, headers: { 'retry-after': '7' }, body: 'Too many requests' });
+  const header = classify({
+    status: 429,
+    headers: { 'retry-after': '7' },
+    body: 'Too many requests',
+  });
   assert.equal('retryAfterSeconds' in header && header.retryAfterSeconds, 7);
   const body = classify(failure(504, { details: { retryAfterSeconds: 10 } }));
   assert.equal('retryAfterSeconds' in body && body.retryAfterSeconds, 10);
@@ -234,7 +355,8 @@ test('the message is that of the cause, else that of the status, else the plain 
     const outcome = classify(reply);
     return 'message' in outcome ? outcome.message : undefined;
   };
-  const budget = (causes: readonly object[]): unknown => said(failure(429, { message: 'not now', details: { causes } }));
+  const budget = (causes: readonly object[]): unknown =>
+    said(failure(429, { message: 'not now', details: { causes } }));
   const other = { reason: 'Other', message: 'something else' };
   assert.equal(budget([other, { reason: 'DisruptionBudget', message: 'needs 2' }]), 'needs 2');
   assert.equal(budget([other, { type: 'DisruptionBudget', message: 'needs 3' }]), 'needs 3');

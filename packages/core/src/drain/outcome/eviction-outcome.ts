@@ -31,7 +31,11 @@ export type EvictionOutcome =
   /** Another admission webhook or policy refused. */
   | { readonly kind: 'denied'; readonly message: string; readonly retryAfterSeconds?: number }
   /** An admission webhook that fails closed does not respond: nothing has happened. */
-  | { readonly kind: 'webhookFailed'; readonly message: string; readonly retryAfterSeconds?: number }
+  | {
+      readonly kind: 'webhookFailed';
+      readonly message: string;
+      readonly retryAfterSeconds?: number;
+    }
   /** The server is busy: the whole client slows down. */
   | { readonly kind: 'throttled'; readonly message: string; readonly retryAfterSeconds?: number }
   /** The namespace is being deleted, and its pods with it. */
@@ -49,28 +53,43 @@ type Status = {
   readonly details?: {
     readonly kind?: string;
     readonly retryAfterSeconds?: number;
-    readonly causes?: readonly { readonly reason?: string; readonly type?: string; readonly message?: string }[];
+    readonly causes?: readonly {
+      readonly reason?: string;
+      readonly type?: string;
+      readonly message?: string;
+    }[];
   };
 };
 
 /**
  * Returns the text of a response, cut to 1000 characters: it ends up in status fields and events.
  */
-const textOf = (reply: EvictionResponse, status: Status): string => {
-  const text = status.message ?? (typeof reply.body === 'string' && reply.body !== '' ? reply.body : `HTTP status ${reply.status}`);
+function textOf(reply: EvictionResponse, status: Status): string {
+  const text =
+    status.message ??
+    (typeof reply.body === 'string' && reply.body !== ''
+      ? reply.body
+      : `HTTP status ${reply.status}`);
   return text.trim().slice(0, 1000);
-};
+}
 
-const hasCause = ({ details }: Status, name: string): boolean =>
-  details?.causes?.some(({ reason, type }) => reason === name || type === name) ?? false;
+function hasCause({ details }: Status, name: string): boolean {
+  return details?.causes?.some(({ reason, type }) => reason === name || type === name) ?? false;
+}
 
-const causeText = ({ details }: Status, name: string): string | undefined =>
-  details?.causes?.find(({ reason, type }) => reason === name || type === name)?.message;
+function causeText({ details }: Status, name: string): string | undefined {
+  return details?.causes?.find(({ reason, type }) => reason === name || type === name)?.message;
+}
 
-const retryAfter = (reply: EvictionResponse, { details }: Status): { readonly retryAfterSeconds?: number } => {
+function retryAfter(
+  reply: EvictionResponse,
+  { details }: Status,
+): { readonly retryAfterSeconds?: number } {
   const seconds = Number(reply.headers['retry-after'] ?? details?.retryAfterSeconds ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds > 0 ? { retryAfterSeconds: Math.min(seconds, 300) } : {};
-};
+  return Number.isFinite(seconds) && seconds > 0
+    ? { retryAfterSeconds: Math.min(seconds, 300) }
+    : {};
+}
 
 /**
  * Name of KubeVirt's webhook on evictions (kubevirt v0.2x to v1.9, virt-operator
@@ -82,53 +101,61 @@ const interceptor = 'virt-launcher-eviction-interceptor.kubevirt.io';
  * Interprets the text of KubeVirt's webhook. It uses one code for everything; its texts are the
  * contract (kubevirt v1.9, pod-eviction-admitter).
  */
-const interceptorOutcome = ({ said, message }: AdmissionRefusal): EvictionOutcome | undefined => {
-  if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(said)) return { kind: 'evacuating', message };
+function interceptorOutcome({ said, message }: AdmissionRefusal): EvictionOutcome | undefined {
+  if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(said))
+    return { kind: 'evacuating', message };
   if (/not live-migratable/.test(said)) return { kind: 'notMigratable', message };
-  if (said.startsWith('Eviction request for target Pod')) return { kind: 'migrationTarget', message };
+  if (said.startsWith('Eviction request for target Pod'))
+    return { kind: 'migrationTarget', message };
   return undefined;
-};
+}
 
 /**
  * Classifies a refusal by admission. The refusing webhook may choose any code, cause and text: none
  * of these is about the pod, its budget or the server.
  */
-const refusedBy = (refusal: AdmissionRefusal, wait: { readonly retryAfterSeconds?: number }): EvictionOutcome => {
+function refusedBy(
+  refusal: AdmissionRefusal,
+  wait: { readonly retryAfterSeconds?: number },
+): EvictionOutcome {
   const { kind, webhook, message } = refusal;
   if (kind === 'broken') return { kind: 'webhookFailed', message, ...wait };
   const moved = webhook === interceptor ? interceptorOutcome(refusal) : undefined;
   return moved ?? { kind: 'denied', message, ...wait };
-};
+}
 
-const tooMany = (reply: EvictionResponse, status: Status, message: string): EvictionOutcome => {
+function tooMany(reply: EvictionResponse, status: Status, message: string): EvictionOutcome {
   const wait = retryAfter(reply, status);
   return hasCause(status, 'DisruptionBudget')
     ? { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...wait }
     : { kind: 'throttled', message, ...wait };
-};
+}
 
-const forbidden = (status: Status, message: string): EvictionOutcome => {
+function forbidden(status: Status, message: string): EvictionOutcome {
   if (hasCause(status, 'NamespaceTerminating')) return { kind: 'namespaceTerminating', message };
   // Newer servers name the cause; older ones only blame the budget's kind (kubernetes#138003).
-  if (hasCause(status, 'DisruptionBudget') || status.details?.kind === 'poddisruptionbudget') return { kind: 'budgetBehind', message };
+  if (hasCause(status, 'DisruptionBudget') || status.details?.kind === 'poddisruptionbudget')
+    return { kind: 'budgetBehind', message };
   // A server that has just started does not know its policies and webhooks yet.
-  if (message.endsWith('is forbidden: not yet ready to handle request')) return { kind: 'throttled', message };
+  if (message.endsWith('is forbidden: not yet ready to handle request'))
+    return { kind: 'throttled', message };
   return { kind: 'forbidden', message };
-};
+}
 
-const conflict = (status: Status, message: string): EvictionOutcome => {
+function conflict(status: Status, message: string): EvictionOutcome {
   // Conflicts on budgets and on pods both have code 409. Only a failed UID precondition means that
   // this pod is gone; a lost race does not.
-  if (/the UID in the precondition .* does not match the UID in record/i.test(message)) return { kind: 'gone' };
+  if (/the UID in the precondition .* does not match the UID in record/i.test(message))
+    return { kind: 'gone' };
   return { kind: 'conflict', message };
-};
+}
 
 /**
  * Classifies a response by its author first, then by cause, text, and code last (the table of the
  * eviction API, kube-apiserver's eviction.go): policies and webhooks respond with any code, 404 and
  * 409 included.
  */
-export const classify = (reply: EvictionResponse): EvictionOutcome => {
+export function classify(reply: EvictionResponse): EvictionOutcome {
   const status: Status = isObject(reply.body) ? reply.body : {};
   const message = textOf(reply, status);
   const { status: code } = reply;
@@ -136,12 +163,14 @@ export const classify = (reply: EvictionResponse): EvictionOutcome => {
   const refusal = admissionRefusal(message);
   if (refusal !== undefined) return refusedBy(refusal, retryAfter(reply, status));
   // Any other 404 is not about the pod: a path that is not served, a proxy in between.
-  if (code === 404) return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
+  if (code === 404)
+    return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
   if (code === 409) return conflict(status, message);
   if (code === 429) return tooMany(reply, status, message);
   if (code === 401 || code === 403) return forbidden(status, message);
-  if (/more than one PodDisruptionBudget/i.test(message)) return { kind: 'multipleBudgets', message };
+  if (/more than one PodDisruptionBudget/i.test(message))
+    return { kind: 'multipleBudgets', message };
   if (code === 503) return { kind: 'throttled', message, ...retryAfter(reply, status) };
   if (code >= 500) return { kind: 'failed', message, ...retryAfter(reply, status) };
   return { kind: 'invalid', message };
-};
+}

@@ -6,10 +6,10 @@ import type { EvictionOutcome } from './eviction-outcome.ts';
 import { type Attempt, retryAt } from './retry.ts';
 
 /** How long a pod is left alone after it was asked for. */
-const pause = (outcome: EvictionOutcome, tries: number, uid = 'u'): number => {
+function pause(outcome: EvictionOutcome, tries: number, uid = 'u'): number {
   const attempt: Attempt = { method: 'evict', outcome, at: at(0), tries };
   return secondsBetween(at(0), retryAt(attempt, uid));
-};
+}
 const going: EvictionOutcome = { kind: 'namespaceTerminating', message: '' };
 const uids = Array.from({ length: 300 }, (_, index) => `uid-${index}`);
 
@@ -41,7 +41,8 @@ describe('the pause after a try', () => {
 
   test('is what is asked for when that is longer, by the server, a webhook, or whoever fails to answer', () => {
     for (const kind of ['throttled', 'denied', 'webhookFailed', 'failed'] as const) {
-      const asked = (retryAfterSeconds: number): number => pause({ kind, message: '', retryAfterSeconds }, 1);
+      const asked = (retryAfterSeconds: number): number =>
+        pause({ kind, message: '', retryAfterSeconds }, 1);
       assert.equal(asked(7), 7, kind);
       assert.equal(asked(0.1), pause({ kind, message: '' }, 1), kind);
     }
@@ -50,7 +51,10 @@ describe('the pause after a try', () => {
   test('is short for a pod whose eviction was to take nothing from its budget: no change of that would wake it', () => {
     const budget: EvictionOutcome = { kind: 'budget', message: '', retryAfterSeconds: 10 };
     const waits = (tries: number, more: Partial<Attempt> = {}): number =>
-      secondsBetween(at(0), retryAt({ method: 'evict', outcome: budget, at: at(0), tries, ...more }, 'u'));
+      secondsBetween(
+        at(0),
+        retryAt({ method: 'evict', outcome: budget, at: at(0), tries, ...more }, 'u'),
+      );
     assert.equal(waits(1), 10);
     assert.ok(waits(100) <= 36);
     assert.ok(waits(100, { budgetSeen: 'shop/web@1' }) >= 240);

@@ -59,31 +59,43 @@ const untaken: Pause = { first: 5, longest: 30 };
  * Returns a number in [0, 1) that is always the same for the same text: it spreads retries without
  * randomness, so that decisions stay pure (FNV-1a).
  */
-const spread = (text: string): number => {
+function spread(text: string): number {
   let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
+  for (let index = 0; index < text.length; index += 1)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
   return hash / 2 ** 32;
-};
+}
 
 /**
  * Returns the time of the next retry, unless a change requeues the pod before. A later time that
  * the server requests takes precedence.
  */
-export const retryAt = ({ outcome, at, tries, budgetSeen }: Attempt, uid: string): Temporal.Instant => {
-  const { first, longest } = outcome.kind === 'budget' && budgetSeen === undefined ? untaken : pauses[outcome.kind];
+export function retryAt(
+  { outcome, at, tries, budgetSeen }: Attempt,
+  uid: string,
+): Temporal.Instant {
+  const { first, longest } =
+    outcome.kind === 'budget' && budgetSeen === undefined ? untaken : pauses[outcome.kind];
   const doubled = Math.min(first * 2 ** Math.min(tries - 1, 20), longest);
   const asked = 'retryAfterSeconds' in outcome ? (outcome.retryAfterSeconds ?? 0) : 0;
   return secondsAfter(at, Math.max(doubled * (0.8 + 0.4 * spread(`${uid}${tries}`)), asked));
-};
+}
 
 /** Reports whether both attempts make the same call. */
-export const isSameCall = (
+export function isSameCall(
   one: Pick<Attempt, 'method' | 'gracePeriodSeconds'>,
   other: Pick<Attempt, 'method' | 'gracePeriodSeconds'>,
-): boolean => one.method === other.method && one.gracePeriodSeconds === other.gracePeriodSeconds;
+): boolean {
+  return one.method === other.method && one.gracePeriodSeconds === other.gracePeriodSeconds;
+}
 
 /** Returns the attempt that follows `before`. */
-export const nextAttempt = (before: Attempt | undefined, now: Omit<Attempt, 'tries'>): Attempt => ({
-  ...now,
-  tries: before !== undefined && isSameCall(before, now) && before.outcome.kind === now.outcome.kind ? before.tries + 1 : 1,
-});
+export function nextAttempt(before: Attempt | undefined, now: Omit<Attempt, 'tries'>): Attempt {
+  return {
+    ...now,
+    tries:
+      before !== undefined && isSameCall(before, now) && before.outcome.kind === now.outcome.kind
+        ? before.tries + 1
+        : 1,
+  };
+}

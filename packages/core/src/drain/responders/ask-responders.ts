@@ -3,11 +3,21 @@ import { isDaemonSetPod, type Pod } from '../../pod/pod.ts';
 import { about } from '../blockers/blocker.ts';
 import type { Attempt } from '../outcome/retry.ts';
 import type { PodDecision } from '../pod-decision.ts';
-import { answerDue, type EvictionRequest, type EvictionRequestsKnown, evictionRequestKey, withdrawnUntil } from './eviction-request.ts';
+import {
+  answerDue,
+  type EvictionRequest,
+  type EvictionRequestsKnown,
+  evictionRequestKey,
+  withdrawnUntil,
+} from './eviction-request.ts';
 import type { ActiveResponder } from './lifecycle-eviction.ts';
 
 /** A pod that has to leave, and how. */
-type Candidate = { readonly pod: Pod; readonly method: 'evict' | 'delete'; readonly gracePeriodSeconds?: number };
+type Candidate = {
+  readonly pod: Pod;
+  readonly method: 'evict' | 'delete';
+  readonly gracePeriodSeconds?: number;
+};
 
 /** Facts beside the pods, by their uids. */
 type RequestContext = {
@@ -23,38 +33,48 @@ type RequestContext = {
  * of ours, and a pod that does not run has nothing to move. DaemonSet pods and VMs are handled
  * elsewhere.
  */
-const mayBeRequested = ({ pod, method, gracePeriodSeconds }: Candidate, { vmPods }: RequestContext): boolean =>
-  pod.hasResponders === true &&
-  method === 'evict' &&
-  gracePeriodSeconds === undefined &&
-  pod.phase === 'Running' &&
-  !pod.mirror &&
-  !isDaemonSetPod(pod) &&
-  !vmPods.has(pod.uid);
+function mayBeRequested(
+  { pod, method, gracePeriodSeconds }: Candidate,
+  { vmPods }: RequestContext,
+): boolean {
+  return (
+    pod.hasResponders === true &&
+    method === 'evict' &&
+    gracePeriodSeconds === undefined &&
+    pod.phase === 'Running' &&
+    !pod.mirror &&
+    !isDaemonSetPod(pod) &&
+    !vmPods.has(pod.uid)
+  );
+}
 
-const waits = (pod: Pod, requeueAt: Temporal.Instant): PodDecision => ({
-  verdict: 'wait',
-  requeueAt,
-  blockerInfo: {
-    cause: 'EvictionRequested',
-    pod: about(pod),
-    message: `its eviction has been requested of its responders; if none has its turn by ${timeText(requeueAt)}, it is evicted`,
-  },
-});
+function waits(pod: Pod, requeueAt: Temporal.Instant): PodDecision {
+  return {
+    verdict: 'wait',
+    requeueAt,
+    blockerInfo: {
+      cause: 'EvictionRequested',
+      pod: about(pod),
+      message: `its eviction has been requested of its responders; if none has its turn by ${timeText(requeueAt)}, it is evicted`,
+    },
+  };
+}
 
 /**
  * Returns until when a response to the pod's request is waited for; undefined if there is no
  * request, or it is over.
  */
-const waitsUntil = (
+function waitsUntil(
   { pod }: Candidate,
   { attempts }: RequestContext,
   request: EvictionRequest | undefined,
-): Temporal.Instant | undefined => {
+): Temporal.Instant | undefined {
   if (request !== undefined) return request.isOver ? undefined : answerDue(request);
   const attempt = attempts.get(pod.uid);
-  return attempt?.method === 'request' && attempt.outcome.kind === 'accepted' ? answerDue({ createdAt: attempt.at }) : undefined;
-};
+  return attempt?.method === 'request' && attempt.outcome.kind === 'accepted'
+    ? answerDue({ createdAt: attempt.at })
+    : undefined;
+}
 
 /**
  * Requests the eviction from the responders of a pod that names some, and waits until one has its
@@ -62,16 +82,29 @@ const waitsUntil = (
  * default responder's turn, or because the request had, or will have, no effect. A refused request
  * is not repeated.
  */
-export const askResponders = (candidate: Candidate, context: RequestContext): PodDecision | undefined => {
+export function askResponders(
+  candidate: Candidate,
+  context: RequestContext,
+): PodDecision | undefined {
   const { evictionRequests: known, responders, attempts, now } = context;
   const { uid } = candidate.pod;
-  if (known?.mode !== 'Auto' || !mayBeRequested(candidate, context) || responders?.get(uid)?.isDefault === true) return undefined;
+  if (
+    known?.mode !== 'Auto' ||
+    !mayBeRequested(candidate, context) ||
+    responders?.get(uid)?.isDefault === true
+  )
+    return undefined;
   const request = known.own.get(evictionRequestKey(candidate.pod));
-  if (request?.withdrawnAt !== undefined) return waits(candidate.pod, withdrawnUntil(request) ?? now);
+  if (request?.withdrawnAt !== undefined)
+    return waits(candidate.pod, withdrawnUntil(request) ?? now);
   if (request === undefined && !attempts.has(uid))
-    return known.areAnswered && known.node ? { verdict: 'call', requestFor: known.node } : undefined;
+    return known.areAnswered && known.node
+      ? { verdict: 'call', requestFor: known.node }
+      : undefined;
   const until = waitsUntil(candidate, context, request);
-  return until !== undefined && isBefore(now, until) && (known.areAnswered || request?.isObserved === true)
+  return until !== undefined &&
+    isBefore(now, until) &&
+    (known.areAnswered || request?.isObserved === true)
     ? waits(candidate.pod, until)
     : undefined;
-};
+}

@@ -15,13 +15,18 @@ import {
 
 const node = { name: 'n1', uid: 'node-uid' };
 
-const candidate = (pod: Partial<Pod> = {}, over: Partial<EvictionCandidate> = {}): EvictionCandidate => ({
-  pod: makePod('a', { hasResponders: true, ...pod }),
-  wave: 0,
-  method: 'evict',
-  escalated: false,
-  ...over,
-});
+function candidate(
+  pod: Partial<Pod> = {},
+  over: Partial<EvictionCandidate> = {},
+): EvictionCandidate {
+  return {
+    pod: makePod('a', { hasResponders: true, ...pod }),
+    wave: 0,
+    method: 'evict',
+    escalated: false,
+    ...over,
+  };
+}
 
 type Around = {
   readonly seconds?: number;
@@ -35,15 +40,24 @@ type Around = {
 const evictor = 'imperative-eviction.k8s.io/evictor';
 
 /** The method of the call, or the cause and what is waited for. */
-const decided = (
+function decided(
   one: EvictionCandidate,
   { seconds = 1, own, areAnswered = true, attempt, responder, mode = 'Auto' }: Around = {},
-): string => {
+): string {
   const { uid } = one.pod;
   const active =
     responder === undefined
       ? []
-      : [[uid, { name: responder, createdAt: at(0), ...(responder === evictor && { isDefault: true as const }) }] as const];
+      : [
+          [
+            uid,
+            {
+              name: responder,
+              createdAt: at(0),
+              ...(responder === evictor && { isDefault: true as const }),
+            },
+          ] as const,
+        ];
   const planContext: PlanContext = {
     nodeName: 'n1',
     vmPods: new Map(),
@@ -60,25 +74,61 @@ const decided = (
     calls[0]?.method ??
     `${blockerInfos[0]?.cause ?? ''} until ${requeueAt === undefined ? '-' : (requeueAt.epochMilliseconds - at(0).epochMilliseconds) / 1000}`
   );
-};
+}
 
 const accepted: Attempt = { method: 'request', outcome: { kind: 'accepted' }, at: at(0), tries: 1 };
 
 describe('what a pod that names responders waits for', () => {
-  const cases: readonly (readonly [string, string, Partial<Pod>, Partial<EvictionCandidate>, Around])[] = [
+  const cases: readonly (readonly [
+    string,
+    string,
+    Partial<Pod>,
+    Partial<EvictionCandidate>,
+    Around,
+  ])[] = [
     ['nothing has been requested', 'request', {}, {}, {}],
     ['nobody answers requests here', 'evict', {}, {}, { areAnswered: false }],
     ['requests are switched off', 'evict', {}, {}, { mode: 'Never' }],
     ['it names no responders', 'evict', { hasResponders: undefined } as never, {}, {}],
-    ['a grace period is wanted that a request cannot have', 'evict', {}, { gracePeriodSeconds: 5 }, {}],
-    ['it is to be deleted past its budgets', 'delete', {}, { method: 'delete', escalated: true }, {}],
+    [
+      'a grace period is wanted that a request cannot have',
+      'evict',
+      {},
+      { gracePeriodSeconds: 5 },
+      {},
+    ],
+    [
+      'it is to be deleted past its budgets',
+      'delete',
+      {},
+      { method: 'delete', escalated: true },
+      {},
+    ],
     ['it has ended', 'evict', { phase: 'Succeeded' }, {}, {}],
     ['it has not begun', 'evict', { phase: 'Pending' }, {}, {}],
     ['it is the image of a static pod', 'evict', { mirror: true }, {}, {}],
-    ['it is of a DaemonSet', 'evict', { owner: { kind: 'DaemonSet', name: 'd', uid: 'd', apiVersion: 'apps/v1' } }, {}, {}],
-    ['the request has been accepted and not been seen yet', 'EvictionRequested until 30', {}, {}, { attempt: accepted }],
+    [
+      'it is of a DaemonSet',
+      'evict',
+      { owner: { kind: 'DaemonSet', name: 'd', uid: 'd', apiVersion: 'apps/v1' } },
+      {},
+      {},
+    ],
+    [
+      'the request has been accepted and not been seen yet',
+      'EvictionRequested until 30',
+      {},
+      {},
+      { attempt: accepted },
+    ],
     ['the request has gone since', 'evict', {}, {}, { attempt: accepted, seconds: 30 }],
-    ['the request was refused', 'evict', {}, {}, { attempt: { ...accepted, outcome: { kind: 'forbidden', message: 'quota' } } }],
+    [
+      'the request was refused',
+      'evict',
+      {},
+      {},
+      { attempt: { ...accepted, outcome: { kind: 'forbidden', message: 'quota' } } },
+    ],
     [
       'it has been evicted before',
       'evict',
@@ -86,9 +136,27 @@ describe('what a pod that names responders waits for', () => {
       {},
       { attempt: { ...accepted, method: 'evict', outcome: { kind: 'conflict', message: '' } } },
     ],
-    ['the request has been made', 'EvictionRequested until 30', {}, {}, { own: makeEvictionRequest(), seconds: 29 }],
-    ['no controller has looked at the request in time', 'evict', {}, {}, { own: makeEvictionRequest(), seconds: 30 }],
-    ['another request went unanswered meanwhile', 'evict', {}, {}, { own: makeEvictionRequest(), areAnswered: false }],
+    [
+      'the request has been made',
+      'EvictionRequested until 30',
+      {},
+      {},
+      { own: makeEvictionRequest(), seconds: 29 },
+    ],
+    [
+      'no controller has looked at the request in time',
+      'evict',
+      {},
+      {},
+      { own: makeEvictionRequest(), seconds: 30 },
+    ],
+    [
+      'another request went unanswered meanwhile',
+      'evict',
+      {},
+      {},
+      { own: makeEvictionRequest(), areAnswered: false },
+    ],
     [
       'a controller has looked at it',
       'EvictionRequested until 30',
@@ -103,13 +171,25 @@ describe('what a pod that names responders waits for', () => {
       {},
       { own: makeEvictionRequest({ isObserved: true }), seconds: 30 },
     ],
-    ['the request has come to its end', 'evict', {}, {}, { own: makeEvictionRequest({ isOver: true }) }],
+    [
+      'the request has come to its end',
+      'evict',
+      {},
+      {},
+      { own: makeEvictionRequest({ isOver: true }) },
+    ],
     [
       'a tenant of another namespace has forged a request for it that is over',
       'request',
       {},
       {},
-      { own: makeEvictionRequest({ namespace: 'tenant', key: 'tenant/drydock-uid-shop-a', isOver: true }) },
+      {
+        own: makeEvictionRequest({
+          namespace: 'tenant',
+          key: 'tenant/drydock-uid-shop-a',
+          isOver: true,
+        }),
+      },
     ],
     [
       'a request of another name says that it is over',
@@ -123,9 +203,19 @@ describe('what a pod that names responders waits for', () => {
       'EvictionResponder until 300',
       {},
       {},
-      { own: makeEvictionRequest({ isObserved: true }), responder: 'mover.example/m', seconds: 200 },
+      {
+        own: makeEvictionRequest({ isObserved: true }),
+        responder: 'mover.example/m',
+        seconds: 200,
+      },
     ],
-    ['only the default responder is left', 'evict', {}, {}, { own: makeEvictionRequest({ isObserved: true }), responder: evictor }],
+    [
+      'only the default responder is left',
+      'evict',
+      {},
+      {},
+      { own: makeEvictionRequest({ isObserved: true }), responder: evictor },
+    ],
     [
       'the request has been withdrawn, and goes',
       'EvictionRequested until 35',
@@ -135,7 +225,8 @@ describe('what a pod that names responders waits for', () => {
     ],
   ];
   for (const [name, expected, pod, over, around] of cases)
-    test(`${name}: ${expected}`, () => assert.equal(decided(candidate(pod, over), around), expected));
+    test(`${name}: ${expected}`, () =>
+      assert.equal(decided(candidate(pod, over), around), expected));
 });
 
 test('a call goes to the pods of no request: the ladder overrules a responder, not the default one', () => {
@@ -154,7 +245,11 @@ test('the request names pod, node and intent, and is the same each time', () => 
       labels: { 'drydock.dev/requester': 'drain' },
       ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid' }],
     },
-    spec: { requester: 'drydock.dev/drain', intent: 'Eviction', target: { pod: { name: 'a', uid: 'uid-shop-a' } } },
+    spec: {
+      requester: 'drydock.dev/drain',
+      intent: 'Eviction',
+      target: { pod: { name: 'a', uid: 'uid-shop-a' } },
+    },
   });
   assert.equal(
     evictionRequestPath(makeEvictionRequest()),
@@ -177,14 +272,23 @@ describe('a request as the API server gives it', () => {
   });
   test('new', () => assert.deepEqual(readEvictionRequest(raw()), makeEvictionRequest()));
   test('seen by a controller', () =>
-    assert.deepEqual(readEvictionRequest(raw({ status: { observedGeneration: 1 } })), makeEvictionRequest({ isObserved: true })));
+    assert.deepEqual(
+      readEvictionRequest(raw({ status: { observedGeneration: 1 } })),
+      makeEvictionRequest({ isObserved: true }),
+    ));
   for (const type of ['TargetEvicted', 'Failed'])
     test(`over: ${type}`, () => {
       const status = { observedGeneration: 1, conditions: [{ type, status: 'True' }] };
-      assert.deepEqual(readEvictionRequest(raw({ status })), makeEvictionRequest({ isObserved: true, isOver: true }));
+      assert.deepEqual(
+        readEvictionRequest(raw({ status })),
+        makeEvictionRequest({ isObserved: true, isOver: true }),
+      );
     });
   test('withdrawn, as we write it', () => {
-    const { metadata, spec } = withdrawal(makeEvictionRequest(), at(7)) as { readonly metadata: object; readonly spec: object };
+    const { metadata, spec } = withdrawal(makeEvictionRequest(), at(7)) as {
+      readonly metadata: object;
+      readonly spec: object;
+    };
     assert.deepEqual(spec, { intent: 'Withdrawn' });
     assert.deepEqual(
       readEvictionRequest(raw({ metadata: { ...raw().metadata, ...metadata } })),
@@ -197,7 +301,8 @@ describe('a request as the API server gives it', () => {
     ['that no node owns', { metadata: { ...raw().metadata, ownerReferences: [] } }],
     ['with nothing at all', { spec: undefined, status: [] }],
   ] as const)
-    test(`one ${name} is left alone`, () => assert.equal(readEvictionRequest(raw(over)), undefined));
+    test(`one ${name} is left alone`, () =>
+      assert.equal(readEvictionRequest(raw(over)), undefined));
   test('is unanswered after half a minute without a controller', () => {
     assert.deepEqual(
       [29, 30].map(seconds => isUnanswered(makeEvictionRequest(), at(seconds))),

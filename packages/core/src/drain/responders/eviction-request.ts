@@ -61,7 +61,10 @@ type RawRequest = {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly { readonly kind?: string; readonly name?: string }[];
   };
-  readonly spec?: { readonly requester?: unknown; readonly target?: { readonly pod?: { readonly uid?: unknown } } };
+  readonly spec?: {
+    readonly requester?: unknown;
+    readonly target?: { readonly pod?: { readonly uid?: unknown } };
+  };
   readonly status?: unknown;
 };
 
@@ -69,11 +72,12 @@ type RawRequest = {
  * Reads the needed fields of an EvictionRequest; undefined if it is not ours, regardless of its
  * labels.
  */
-export const readEvictionRequest = (raw: unknown): EvictionRequest | undefined => {
+export function readEvictionRequest(raw: unknown): EvictionRequest | undefined {
   const { metadata, spec, status } = raw as RawRequest;
   const podUid = spec?.target?.pod?.uid;
   const nodeName = metadata.ownerReferences?.find(({ kind }) => kind === 'Node')?.name;
-  if (spec?.requester !== requester || typeof podUid !== 'string' || nodeName === undefined) return undefined;
+  if (spec?.requester !== requester || typeof podUid !== 'string' || nodeName === undefined)
+    return undefined;
   const namespace = metadata.namespace ?? 'default';
   const said = isObject(status) ? status : {};
   const withdrawnAt = readTime(metadata.annotations?.[withdrawnAnnotation]);
@@ -90,7 +94,7 @@ export const readEvictionRequest = (raw: unknown): EvictionRequest | undefined =
     isOver: isOver(said),
     ...(withdrawnAt && { withdrawnAt }),
   };
-};
+}
 
 /** The Node that owns a request: the request is garbage-collected with it. */
 export type RequestOwner = { readonly name: string; readonly uid: string };
@@ -109,53 +113,70 @@ export type EvictionRequestsKnown = {
   readonly own: ReadonlyMap<string, EvictionRequest>;
 };
 
-const nameFor = (podUid: string): string => `drydock-${podUid}`;
+function nameFor(podUid: string): string {
+  return `drydock-${podUid}`;
+}
 
 /**
  * Returns the key of the request for a pod. It is in the pod's own namespace: a request in another
  * namespace is not about the pod.
  */
-export const evictionRequestKey = ({ namespace, uid }: Pick<Pod, 'namespace' | 'uid'>): string => `${namespace}/${nameFor(uid)}`;
+export function evictionRequestKey({ namespace, uid }: Pick<Pod, 'namespace' | 'uid'>): string {
+  return `${namespace}/${nameFor(uid)}`;
+}
 
 /** Returns the path of the requests of one namespace. */
-export const evictionRequestsIn = (namespace: string): string =>
-  `/apis/${lifecycleVersion}/namespaces/${encodeURIComponent(namespace)}/evictionrequests`;
+export function evictionRequestsIn(namespace: string): string {
+  return `/apis/${lifecycleVersion}/namespaces/${encodeURIComponent(namespace)}/evictionrequests`;
+}
 
-export const evictionRequestPath = ({ namespace, name }: Pick<EvictionRequest, 'namespace' | 'name'>): string =>
-  `${evictionRequestsIn(namespace)}/${encodeURIComponent(name)}`;
+export function evictionRequestPath({
+  namespace,
+  name,
+}: Pick<EvictionRequest, 'namespace' | 'name'>): string {
+  return `${evictionRequestsIn(namespace)}/${encodeURIComponent(name)}`;
+}
 
 /**
  * Returns the object that requests the eviction from the responders of a pod. There is one for each
  * uid, however often it is created; it is deleted with the node.
  */
-export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: RequestOwner): object => ({
-  apiVersion: lifecycleVersion,
-  kind: 'EvictionRequest',
-  metadata: {
-    namespace,
-    name: nameFor(uid),
-    labels: { [label.key]: label.value },
-    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }],
-  },
-  spec: { requester, intent: 'Eviction', target: { pod: { name, uid } } },
-});
+export function evictionRequestOf({ namespace, name, uid }: Pod, node: RequestOwner): object {
+  return {
+    apiVersion: lifecycleVersion,
+    kind: 'EvictionRequest',
+    metadata: {
+      namespace,
+      name: nameFor(uid),
+      labels: { [label.key]: label.value },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }],
+    },
+    spec: { requester, intent: 'Eviction', target: { pod: { name, uid } } },
+  };
+}
 
 /** Returns the patch that withdraws a request, because the pod may stay after all. */
-export const withdrawal = ({ resourceVersion }: EvictionRequest, now: Temporal.Instant): object => ({
-  metadata: { resourceVersion, annotations: { [withdrawnAnnotation]: timeText(now) } },
-  spec: { intent: 'Withdrawn' },
-});
+export function withdrawal({ resourceVersion }: EvictionRequest, now: Temporal.Instant): object {
+  return {
+    metadata: { resourceVersion, annotations: { [withdrawnAnnotation]: timeText(now) } },
+    spec: { intent: 'Withdrawn' },
+  };
+}
 
 /** Returns the time from which a withdrawn request may be deleted, regardless of its responder. */
-export const withdrawnUntil = ({ withdrawnAt }: EvictionRequest): Temporal.Instant | undefined =>
-  withdrawnAt && secondsAfter(withdrawnAt, withdrawnFor);
+export function withdrawnUntil({ withdrawnAt }: EvictionRequest): Temporal.Instant | undefined {
+  return withdrawnAt && secondsAfter(withdrawnAt, withdrawnFor);
+}
 
 /**
  * Returns the time by which a controller has to observe the request, and a responder to have its
  * turn.
  */
-export const answerDue = ({ createdAt }: Pick<EvictionRequest, 'createdAt'>): Temporal.Instant => secondsAfter(createdAt, unansweredAfter);
+export function answerDue({ createdAt }: Pick<EvictionRequest, 'createdAt'>): Temporal.Instant {
+  return secondsAfter(createdAt, unansweredAfter);
+}
 
 /** Reports whether no controller has observed the request in time. */
-export const isUnanswered = (request: EvictionRequest, now: Temporal.Instant): boolean =>
-  !request.isObserved && !isBefore(now, answerDue(request));
+export function isUnanswered(request: EvictionRequest, now: Temporal.Instant): boolean {
+  return !request.isObserved && !isBefore(now, answerDue(request));
+}

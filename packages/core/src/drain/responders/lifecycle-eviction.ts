@@ -1,4 +1,12 @@
-import { isBefore, isObject, type JsonObject, readTime, secondsAfter, timeText, truncate } from '@drydock/apimachinery';
+import {
+  isBefore,
+  isObject,
+  type JsonObject,
+  readTime,
+  secondsAfter,
+  timeText,
+  truncate,
+} from '@drydock/apimachinery';
 import type { Pod } from '../../pod/pod.ts';
 import { about, type BlockerInfo } from '../blockers/blocker.ts';
 
@@ -50,35 +58,45 @@ export type LifecycleEviction = {
   readonly responder?: ActiveResponder;
 };
 
-const objectsIn = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
 
 /**
  * Reports whether an Eviction is over, or an EvictionRequest, whose conditions have the same types.
  */
-export const isOver = (status: JsonObject): boolean =>
-  objectsIn(status['conditions']).some(({ type, status }) => (type === 'TargetEvicted' || type === 'Failed') && status === 'True');
+export function isOver(status: JsonObject): boolean {
+  return objectsIn(status['conditions']).some(
+    ({ type, status }) => (type === 'TargetEvicted' || type === 'Failed') && status === 'True',
+  );
+}
 
-const responderIn = (status: JsonObject, createdAt: Temporal.Instant): ActiveResponder | undefined => {
+function responderIn(status: JsonObject, createdAt: Temporal.Instant): ActiveResponder | undefined {
   if (isOver(status)) return undefined;
-  const active = objectsIn(status['targetResponders']).find(({ state }) => state === 'Active')?.['name'];
+  const active = objectsIn(status['targetResponders']).find(({ state }) => state === 'Active')?.[
+    'name'
+  ];
   if (typeof active !== 'string') return undefined;
   const said = objectsIn(status['responders']).find(({ name }) => name === active) ?? {};
-  const [startTime, heartbeatTime, expectedCompletionTime] = ['startTime', 'heartbeatTime', 'expectedCompletionTime'].map(key =>
-    readTime(said[key]),
-  );
+  const [startTime, heartbeatTime, expectedCompletionTime] = [
+    'startTime',
+    'heartbeatTime',
+    'expectedCompletionTime',
+  ].map(key => readTime(said[key]));
   return {
     name: truncate(active),
     createdAt,
     ...(active === defaultResponder && { isDefault: true }),
-    ...(typeof said['message'] === 'string' && said['message'] !== '' && { message: truncate(said['message']) }),
+    ...(typeof said['message'] === 'string' &&
+      said['message'] !== '' && { message: truncate(said['message']) }),
     ...(startTime && { startTime }),
     ...(heartbeatTime && { heartbeatTime }),
     ...(expectedCompletionTime && { expectedCompletionTime }),
   };
-};
+}
 
 /** Reads the needed fields of an Eviction; undefined if its target is not a pod. */
-export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefined => {
+export function readLifecycleEviction(raw: unknown): LifecycleEviction | undefined {
   const { metadata, spec, status } = raw as {
     readonly metadata: {
       readonly namespace?: string;
@@ -92,7 +110,8 @@ export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefin
   };
   const podUid = spec?.target?.pod?.uid;
   if (typeof podUid !== 'string') return undefined;
-  const createdAt = readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const createdAt =
+    readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
   const responder = responderIn(isObject(status) ? status : {}, createdAt);
   const { namespace = 'default' } = metadata;
   return {
@@ -103,7 +122,7 @@ export const readLifecycleEviction = (raw: unknown): LifecycleEviction | undefin
     podUid,
     ...(responder && { responder }),
   };
-};
+}
 
 /** Seconds without a heartbeat after which a responder counts as silent. */
 const silentAfter = 300;
@@ -114,34 +133,57 @@ const passedOverAfter = 1200;
 /** Seconds that the clock of a responder may be ahead: a later heartbeat is not believed. */
 const clockTolerance = 300;
 
-const heardAt = ({ heartbeatTime, startTime, createdAt }: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
-  [heartbeatTime, startTime].find(time => time !== undefined && isBefore(time, secondsAfter(now, clockTolerance))) ?? createdAt;
+function heardAt(
+  { heartbeatTime, startTime, createdAt }: ActiveResponder,
+  now: Temporal.Instant,
+): Temporal.Instant {
+  return (
+    [heartbeatTime, startTime].find(
+      time => time !== undefined && isBefore(time, secondsAfter(now, clockTolerance)),
+    ) ?? createdAt
+  );
+}
 
 /** Returns the time at which the responder becomes silent, if it sends no heartbeat until then. */
-export const silentAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
-  secondsAfter(heardAt(responder, now), silentAfter);
+export function silentAt(responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant {
+  return secondsAfter(heardAt(responder, now), silentAfter);
+}
 
 /**
  * Returns the time from which its pod is no longer left to it, as in Kubernetes: the mere existence
  * of the object keeps no pod.
  */
-export const passedOverAt = (responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant =>
-  secondsAfter(heardAt(responder, now), passedOverAfter);
+export function passedOverAt(responder: ActiveResponder, now: Temporal.Instant): Temporal.Instant {
+  return secondsAfter(heardAt(responder, now), passedOverAfter);
+}
 
-const sinceText = ({ startTime, heartbeatTime }: ActiveResponder): string =>
-  [startTime && `since ${timeText(startTime)}`, heartbeatTime && `last heard at ${timeText(heartbeatTime)}`].filter(Boolean).join(', ');
+function sinceText({ startTime, heartbeatTime }: ActiveResponder): string {
+  return [
+    startTime && `since ${timeText(startTime)}`,
+    heartbeatTime && `last heard at ${timeText(heartbeatTime)}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
 
 /** Returns the blocker for a pod that is left to its responder. */
-export const responderBlockerInfo = (pod: Pod, responder: ActiveResponder, now: Temporal.Instant): BlockerInfo => {
+export function responderBlockerInfo(
+  pod: Pod,
+  responder: ActiveResponder,
+  now: Temporal.Instant,
+): BlockerInfo {
   const { name, message, expectedCompletionTime } = responder;
   const since = sinceText(responder);
   const said = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
   const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${said}`;
-  if (isBefore(now, silentAt(responder, now))) return { cause: 'EvictionResponder', pod: about(pod), message: truncate(text) };
+  if (isBefore(now, silentAt(responder, now)))
+    return { cause: 'EvictionResponder', pod: about(pod), message: truncate(text) };
   return {
     cause: 'EvictionResponderSilent',
     pod: about(pod),
-    message: truncate(`${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`),
+    message: truncate(
+      `${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`,
+    ),
     remedy: `check the controller of responder ${name}; a rung of drain.ladder with action Delete overrules it`,
   };
-};
+}

@@ -1,6 +1,13 @@
 import { truncate } from '@drydock/apimachinery';
 import type { Pod } from '../../pod/pod.ts';
-import { isUnstarted, type KubeVirtSettings, unsaid, type Vmi, type VmMigration, whyNotMigratable } from '../../vm/kubevirt.ts';
+import {
+  isUnstarted,
+  type KubeVirtSettings,
+  unsaid,
+  type Vmi,
+  type VmMigration,
+  whyNotMigratable,
+} from '../../vm/kubevirt.ts';
 import { type MigrationProgress, migrationProgressOf, type VmPod } from '../../vm/vm-pod.ts';
 import type { BlockerInfo } from '../blockers/blocker.ts';
 
@@ -8,23 +15,42 @@ import type { BlockerInfo } from '../blockers/blocker.ts';
 
 type Text = Pick<BlockerInfo, 'cause' | 'message' | 'remedy'>;
 
-const limits = ({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string =>
-  `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
+function limits({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string {
+  return `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
+}
 
-const phaseText = (migration: VmMigration | undefined): string => {
+function phaseText(migration: VmMigration | undefined): string {
   const to = migration?.target === undefined ? '' : ` to ${migration.target}`;
   return `is being migrated${to} (${migration?.phase ?? 'begun'})`;
-};
+}
 
-const describeTarget = ({ namespace }: Vmi, migration: VmMigration | undefined): string =>
-  `kubectl -n ${namespace} describe pod -l kubevirt.io/migrationJobUID=${migration?.uid ?? ''}`;
+function describeTarget({ namespace }: Vmi, migration: VmMigration | undefined): string {
+  return `kubectl -n ${namespace} describe pod -l kubevirt.io/migrationJobUID=${migration?.uid ?? ''}`;
+}
 
-const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPod, settings: KubeVirtSettings) => Text>> = {
-  Arriving: ({ vmi }) => ({ cause: 'Evacuating', message: `is where VM ${vmi.name} is being migrated to` }),
-  Left: ({ vmi }) => ({ cause: 'Terminating', message: `VM ${vmi.name} has moved; the pod that it left is ending` }),
-  Queued: ({ vmi }, settings) => ({ cause: 'MigrationQueued', message: `VM ${vmi.name} waits for its turn: ${limits(settings)}` }),
-  Placing: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
-  Moving: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
+const onItsWay: Readonly<
+  Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPod, settings: KubeVirtSettings) => Text>
+> = {
+  Arriving: ({ vmi }) => ({
+    cause: 'Evacuating',
+    message: `is where VM ${vmi.name} is being migrated to`,
+  }),
+  Left: ({ vmi }) => ({
+    cause: 'Terminating',
+    message: `VM ${vmi.name} has moved; the pod that it left is ending`,
+  }),
+  Queued: ({ vmi }, settings) => ({
+    cause: 'MigrationQueued',
+    message: `VM ${vmi.name} waits for its turn: ${limits(settings)}`,
+  }),
+  Placing: ({ vmi, migration }) => ({
+    cause: 'Evacuating',
+    message: `VM ${vmi.name} ${phaseText(migration)}`,
+  }),
+  Moving: ({ vmi, migration }) => ({
+    cause: 'Evacuating',
+    message: `VM ${vmi.name} ${phaseText(migration)}`,
+  }),
   Unready: ({ vmi }) => ({
     cause: 'NotMigratable',
     message: isUnstarted(vmi)
@@ -58,33 +84,52 @@ const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPo
   }),
 };
 
-const notAsked = ({ vmi, evictionEffect }: VmPod): Text => {
+function notAsked({ vmi, evictionEffect }: VmPod): Text {
   if (evictionEffect === 'Undecided')
-    return { cause: 'Evacuating', message: `KubeVirt has not determined yet whether VM ${vmi.name} can be migrated` };
+    return {
+      cause: 'Evacuating',
+      message: `KubeVirt has not determined yet whether VM ${vmi.name} can be migrated`,
+    };
   if (evictionEffect === 'Cannot') {
     return {
       cause: 'NotMigratable',
       message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${whyNotMigratable(vmi)}`,
-      remedy: 'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
+      remedy:
+        'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
     };
   }
   return {
     cause: 'VirtualMachineStops',
     message: `an eviction would shut down VM ${vmi.name}, and the policy does not want that`,
-    remedy: 'set its evictionStrategy to LiveMigrate, shut it down, or set drain.virtualMachines.notMigrated to Evict',
+    remedy:
+      'set its evictionStrategy to LiveMigrate, shut it down, or set drain.virtualMachines.notMigrated to Evict',
   };
-};
+}
 
-const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
+function about({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> {
+  return { namespace, name };
+}
 
 /** Returns the blocker for a VM that is about to move, or whose move is not requested. */
-export const vmPodBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Temporal.Instant): BlockerInfo => {
+export function vmPodBlockerInfo(
+  pod: Pod,
+  vmPod: VmPod,
+  settings: KubeVirtSettings,
+  now: Temporal.Instant,
+): BlockerInfo {
   const migrationProgress = migrationProgressOf(vmPod, now);
-  return { pod: about(pod), ...(migrationProgress === 'None' ? notAsked(vmPod) : onItsWay[migrationProgress](vmPod, settings)) };
-};
+  return {
+    pod: about(pod),
+    ...(migrationProgress === 'None'
+      ? notAsked(vmPod)
+      : onItsWay[migrationProgress](vmPod, settings)),
+  };
+}
 
 /** Returns the blocker for a VM that could leave, if KubeVirt had room. */
-export const noSlotBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo => ({
-  pod: about(pod),
-  ...onItsWay.Queued(vmPod, settings),
-});
+export function noSlotBlockerInfo(pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo {
+  return {
+    pod: about(pod),
+    ...onItsWay.Queued(vmPod, settings),
+  };
+}

@@ -13,11 +13,19 @@ test('a VM that waits is looked at again when time alone will change what is sai
     const vms = makeVms({ vmis: [vmi], migrations, unplaced: unplacedOf(migrations) });
     const vmPod = vmPodsOf('n1', [pod], vms).get(pod.uid);
     assert.ok(vmPod);
-    return vmPodDecision(pod, vmPod, { vms, attempt: undefined, mayStop: false, room: new MigrationSlots(1), now: at(10) });
+    return vmPodDecision(pod, vmPod, {
+      vms,
+      attempt: undefined,
+      mayStop: false,
+      room: new MigrationSlots(1),
+      now: at(10),
+    });
   };
   const requeueAt = (phase: string): unknown => {
     const verdict = turn(phase);
-    return verdict?.verdict === 'wait' && 'requeueAt' in verdict ? verdict.requeueAt?.toString() : 'no moment';
+    return verdict?.verdict === 'wait' && 'requeueAt' in verdict
+      ? verdict.requeueAt?.toString()
+      : 'no moment';
   };
   assert.equal(requeueAt('Scheduling'), at(61).toString(), 'its target pod finds no node then');
   assert.equal(requeueAt('Running'), 'no moment');

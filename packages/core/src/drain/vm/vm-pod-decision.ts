@@ -36,7 +36,11 @@ type VmPodContext = {
  * KubeVirt's webhook comes before them, and the budgets of older versions never allow anything and
  * are never evaluated.
  */
-export const vmPodDecision = (pod: Pod, vmPod: VmPod, { vms, attempt, mayStop, room, now }: VmPodContext): PodDecision | undefined => {
+export function vmPodDecision(
+  pod: Pod,
+  vmPod: VmPod,
+  { vms, attempt, mayStop, room, now }: VmPodContext,
+): PodDecision | undefined {
   const { settings } = vms;
   const later = looksDifferentAt(vmPod, now);
   const wait: PodDecision = {
@@ -55,8 +59,12 @@ export const vmPodDecision = (pod: Pod, vmPod: VmPod, { vms, attempt, mayStop, r
     case 'Migrates':
       if (attempt?.method === 'evict' && isBefore(now, retryAt(attempt, pod.uid))) return undefined;
       if (vmPod.evictionEffect === 'External' || room.take()) return { verdict: 'call' };
-      return { verdict: 'wait', blockerInfo: noSlotBlockerInfo(pod, vmPod, settings), waitsForSlots: true };
+      return {
+        verdict: 'wait',
+        blockerInfo: noSlotBlockerInfo(pod, vmPod, settings),
+        waitsForSlots: true,
+      };
     default:
       return vmPod.evictionEffect satisfies never;
   }
-};
+}

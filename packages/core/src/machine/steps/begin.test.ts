@@ -17,13 +17,17 @@ import { decideMachine } from '../decide.ts';
 
 const hour = 3600;
 const now = at(0);
-const decided = (request: MachineRequestOverrides = {}, seen: MachineSnapshotOverrides = {}) =>
-  decideMachine(makeMachineSnapshot({ request: makeMachineRequest(request), ...seen }), now);
-const says = (...args: Parameters<typeof decided>) => {
+function decided(request: MachineRequestOverrides = {}, seen: MachineSnapshotOverrides = {}) {
+  return decideMachine(makeMachineSnapshot({ request: makeMachineRequest(request), ...seen }), now);
+}
+function says(...args: Parameters<typeof decided>) {
   const { phase, reason, warning, startsAt, requeueAt } = decided(...args);
-  const word = (moment: Temporal.Instant | undefined) => moment && String((moment.epochMilliseconds - now.epochMilliseconds) / 1000);
-  return [phase, reason, warning && '!', word(startsAt), word(requeueAt)].filter(one => one !== undefined).join(' ');
-};
+  const word = (moment: Temporal.Instant | undefined) =>
+    moment && String((moment.epochMilliseconds - now.epochMilliseconds) / 1000);
+  return [phase, reason, warning && '!', word(startsAt), word(requeueAt)]
+    .filter(one => one !== undefined)
+    .join(' ');
+}
 const { deadline: _, ...timeless } = makeEvent();
 const later = makeWindow({ openings: [{ from: at(hour), to: at(3 * hour) }] });
 
@@ -35,12 +39,18 @@ describe('which windows have a say', () => {
     const reboots = { windows: [{ ...later, eventKinds: ['reboot'] as const }] };
     const reboot = makeEvent({ id: 'e2', kind: 'reboot', state: 'Completed' });
     assert.equal(says({ events: [makeEvent(), reboot] }, reboots), 'Draining Begun');
-    assert.equal(says({ events: [makeEvent(), { ...reboot, state: 'Scheduled' }] }, reboots), waits);
+    assert.equal(
+      says({ events: [makeEvent(), { ...reboot, state: 'Scheduled' }] }, reboots),
+      waits,
+    );
   });
 
   test('those for the node, if there is one', () => {
     const blue = { windows: [{ ...later, nodeSelector: { matchLabels: { pool: 'blue' } } }] };
-    assert.equal(says({}, { ...blue, node: makeNode({ conditions: [isReady], labels: { pool: 'blue' } }) }), waits);
+    assert.equal(
+      says({}, { ...blue, node: makeNode({ conditions: [isReady], labels: { pool: 'blue' } }) }),
+      waits,
+    );
     assert.equal(says({}, blue), 'Draining Begun');
     assert.equal(says({}, { ...blue, node: undefined }), 'Draining Begun');
   });
@@ -53,7 +63,11 @@ describe('before it begins, all windows that were there before it are known', ()
     assert.deepEqual([asksForWindows, begins, writes], [true, undefined, undefined]);
     assert.equal(message, 'Waiting: not all maintenance windows are known: the list failed');
     assert.equal(says({}, unknown), 'Scheduled WindowsUnknown 1');
-    assert.equal(says({}, { ...unknown, windows: [later] }), `Scheduled MaintenanceWindow ${hour} ${hour}`, 'it would not begin anyway');
+    assert.equal(
+      says({}, { ...unknown, windows: [later] }),
+      `Scheduled MaintenanceWindow ${hour} ${hour}`,
+      'it would not begin anyway',
+    );
   });
 
   test('what is urgent asks for no windows', () => {
@@ -66,7 +80,10 @@ describe('before it begins, all windows that were there before it are known', ()
 describe('when it begins', () => {
   test('not before the request says', () => {
     assert.equal(says({ notBefore: at(hour) }), `Scheduled NotYetDue ${hour} ${hour}`);
-    assert.match(decided({ notBefore: at(hour) }).message, /^Begins at 2026-11-21T09:00:00Z: no earlier than necessary$/);
+    assert.match(
+      decided({ notBefore: at(hour) }).message,
+      /^Begins at 2026-11-21T09:00:00Z: no earlier than necessary$/,
+    );
   });
 
   test('in an opening, and because of it: no word of a deadline', () => {
@@ -79,17 +96,33 @@ describe('when it begins', () => {
   });
 
   test('outside of the openings where none comes before the deadline, and that is a warning before and when it does', () => {
-    const late = { windows: [makeWindow({ openings: [{ from: at(9 * hour), to: at(12 * hour) }] })] };
-    assert.equal(says({ events: [makeEvent({ deadline: at(hour) })] }, late), `Scheduled WindowMissed ! ${hour / 2} ${hour / 2}`);
-    assert.equal(says({ events: [makeEvent({ deadline: at(60) })] }, late), 'Draining WindowMissed !');
+    const late = {
+      windows: [makeWindow({ openings: [{ from: at(9 * hour), to: at(12 * hour) }] })],
+    };
+    assert.equal(
+      says({ events: [makeEvent({ deadline: at(hour) })] }, late),
+      `Scheduled WindowMissed ! ${hour / 2} ${hour / 2}`,
+    );
+    assert.equal(
+      says({ events: [makeEvent({ deadline: at(60) })] }, late),
+      'Draining WindowMissed !',
+    );
   });
 
   test('never where no opening is long enough, or none is to come: that is a warning, and looked at again every day', () => {
     const never = (...openings: Parameters<typeof makeWindow>[0][]) =>
-      [says, decided].map(ask => ask({ events: [timeless] }, { windows: openings.map(makeWindow) }));
-    const [short, told] = never({ openings: [{ from: at(hour), to: at(hour + 600) }], expectedSeconds: 1800 });
+      [says, decided].map(ask =>
+        ask({ events: [timeless] }, { windows: openings.map(makeWindow) }),
+      );
+    const [short, told] = never({
+      openings: [{ from: at(hour), to: at(hour + 600) }],
+      expectedSeconds: 1800,
+    });
     assert.equal(short, 'Scheduled NoOpening ! 86400');
-    assert.match(JSON.stringify(told), /No opening of nights is long enough: 30 min are expected, the longest is 10 min/);
+    assert.match(
+      JSON.stringify(told),
+      /No opening of nights is long enough: 30 min are expected, the longest is 10 min/,
+    );
     const [none, toldNone] = never({ openings: [{ from: at(-2 * hour), to: at(-hour) }] });
     assert.equal(none, 'Scheduled NoOpening ! 86400');
     assert.match(JSON.stringify(toldNone), /nights will not be open in the next 400 days/);
@@ -100,7 +133,10 @@ describe('when it begins', () => {
       const freeze = { from: at(-hour), to: at(hour), ...(reason !== undefined && { reason }) };
       return decided({}, { windows: [makeWindow({ freezes: [freeze] })] }).message;
     };
-    assert.equal(frozen('sale'), 'Begins at 2026-11-21T09:00:00Z: frozen until 2026-11-21T09:00:00Z (sale)');
+    assert.equal(
+      frozen('sale'),
+      'Begins at 2026-11-21T09:00:00Z: frozen until 2026-11-21T09:00:00Z (sale)',
+    );
     assert.equal(frozen(), 'Begins at 2026-11-21T09:00:00Z: frozen until 2026-11-21T09:00:00Z');
   });
 });
@@ -115,7 +151,8 @@ describe('whose turn it is', () => {
     undrained: new Set<string>(),
   };
   test('one that waits for its turn is looked at again when its deadline comes, as long as that is ahead', () => {
-    const turn = (events: MachineRequestOverrides['events'] = [makeEvent()]) => says({ events }, { others: [other] });
+    const turn = (events: MachineRequestOverrides['events'] = [makeEvent()]) =>
+      says({ events }, { others: [other] });
     assert.equal(turn([makeEvent({ deadline: at(hour) })]), `Scheduled Turn 0 ${hour - 1800}`);
     assert.equal(turn([makeEvent({ deadline: at(60) })]), 'Scheduled Turn 0 60');
     assert.equal(turn([makeEvent({ deadline: at(-60) })]), 'Scheduled Turn 0');
@@ -123,17 +160,37 @@ describe('whose turn it is', () => {
   });
 
   test('one signal on all nodes takes few of them, with Machines or without; what its cloud does by a deadline waits for no such turn', () => {
-    const nodeOnly = { nodeOnly: true, machineName: 'n1', nodeName: 'n1', strategy: 'Drain' } as const;
-    const elsewhere = (key: string, over: Partial<typeof other> = {}) => ({ ...other, key, set: 'another', ...over });
+    const nodeOnly = {
+      nodeOnly: true,
+      machineName: 'n1',
+      nodeName: 'n1',
+      strategy: 'Drain',
+    } as const;
+    const elsewhere = (key: string, over: Partial<typeof other> = {}) => ({
+      ...other,
+      key,
+      set: 'another',
+      ...over,
+    });
     const seen = (nodes: IntOrPercent, out: number): MachineSnapshotOverrides => ({
       limits: { perSet: 0, perZone: 0, nodes },
       nodeCount: 20,
       others: Array.from({ length: out }, (_, index) => elsewhere(`o${index}`)),
     });
-    const turn = (nodes: IntOrPercent, out: number, request: MachineRequestOverrides = { ...nodeOnly, events: [timeless] }): string =>
-      says(request, { ...seen(nodes, out), ...(request.nodeOnly && { machine: undefined, replacement: undefined }) }).split(' ')[1] ?? '';
+    const turn = (
+      nodes: IntOrPercent,
+      out: number,
+      request: MachineRequestOverrides = { ...nodeOnly, events: [timeless] },
+    ): string =>
+      says(request, {
+        ...seen(nodes, out),
+        ...(request.nodeOnly && { machine: undefined, replacement: undefined }),
+      }).split(' ')[1] ?? '';
     assert.deepEqual([turn(1, 0), turn(1, 1), turn(1, 19)], ['Begun', 'Turn', 'Turn']);
-    assert.deepEqual([turn('10%', 1), turn('10%', 2), turn('1%', 0), turn('1%', 1)], ['Begun', 'Turn', 'Begun', 'Turn']);
+    assert.deepEqual(
+      [turn('10%', 1), turn('10%', 2), turn('1%', 0), turn('1%', 1)],
+      ['Begun', 'Turn', 'Begun', 'Turn'],
+    );
     assert.equal(turn(0, 19), 'Begun', '0 is no limit');
     assert.equal(turn(1, 1, { events: [timeless] }), 'Turn', 'one with a Machine too');
     const asked = says(
@@ -141,13 +198,20 @@ describe('whose turn it is', () => {
       { ...seen(1, 0), machine: undefined, others: [elsewhere('o', { responds: false })] },
     );
     assert.match(asked, /Begun/, 'what somebody has asked for does not count');
-    assert.equal(turn(1, 1, { ...nodeOnly, events: [], independent: true }), 'Begun', 'nor does it wait');
+    assert.equal(
+      turn(1, 1, { ...nodeOnly, events: [], independent: true }),
+      'Begun',
+      'nor does it wait',
+    );
     assert.equal(
       turn(1, 1, { ...nodeOnly, events: [makeEvent({ kind: 'reboot', deadline: at(1800) })] }),
       'Begun',
       'it goes in half an hour anyway',
     );
-    const message = decided({ ...nodeOnly, events: [timeless] }, { ...seen(1, 1), machine: undefined }).message;
+    const message = decided(
+      { ...nodeOnly, events: [timeless] },
+      { ...seen(1, 1), machine: undefined },
+    ).message;
     assert.equal(
       message,
       'Waiting for its turn: 1 of 20 nodes are out of service for announcements, which is the limit (--nodes-unavailable=1)',
@@ -155,7 +219,10 @@ describe('whose turn it is', () => {
   });
 
   test('a machine that its cloud has taken waits for nobody where it is replaced, with a machine more or without', () => {
-    const silent = { others: [other], node: makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] }) };
+    const silent = {
+      others: [other],
+      node: makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] }),
+    };
     const taken = (strategy: NonNullable<MachineRequestOverrides['strategy']>) =>
       says({ strategy, events: [makeEvent({ deadline: at(-60) })] }, silent)
         .split(' ')
@@ -168,7 +235,8 @@ describe('whose turn it is', () => {
 });
 
 test('the node that is noted is that of the machine, else that of the request', () => {
-  const noted = (request: MachineRequestOverrides, seen: MachineSnapshotOverrides = {}) => decided(request, seen).begins?.nodeName;
+  const noted = (request: MachineRequestOverrides, seen: MachineSnapshotOverrides = {}) =>
+    decided(request, seen).begins?.nodeName;
   const { nodeName: _, ...nodeless } = makeMachine();
   assert.equal(noted({ nodeName: 'n2' }), 'n1');
   assert.equal(noted({ nodeName: 'n2' }, { machine: nodeless }), 'n2');

@@ -29,119 +29,184 @@ const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 }
  * Returns the time by which the machine has to be empty: that of the request, otherwise the
  * earliest of its events.
  */
-export const deadlineFor = ({ request }: MachineSnapshot): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
+export function deadlineFor({ request }: MachineSnapshot): Temporal.Instant | undefined {
+  return request.deadline ?? deadlineOf(request.events);
+}
 
-const calendarFor = ({ request, node, windows }: MachineSnapshot): Calendar => {
+function calendarFor({ request, node, windows }: MachineSnapshot): Calendar {
   const eventKinds = request.events.filter(isPending).map(({ kind }) => kind);
-  return calendarOf(windows.filter(window => appliesTo(window, { kind: 'MachineMaintenance', labels: node?.labels ?? {}, eventKinds })));
-};
+  return calendarOf(
+    windows.filter(window =>
+      appliesTo(window, { kind: 'MachineMaintenance', labels: node?.labels ?? {}, eventKinds }),
+    ),
+  );
+}
 
-const expectedFor = (snapshot: MachineSnapshot, calendar: Calendar): number => {
+function expectedFor(snapshot: MachineSnapshot, calendar: Calendar): number {
   const { strategy } = strategyOf(snapshot);
   return expectedIn(calendar, snapshot.seen.get(strategy), guesses[strategy]);
-};
+}
 
 /**
  * Returns the start. A machine that is replaced may go at any time before its deadline, so it goes
  * in the first opening. A node that is only drained is missing until the cloud has done its work:
  * it goes in the last opening before that, or shortly before if no window applies.
  */
-const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.Instant): ScheduledStart => {
+function startFor(
+  snapshot: MachineSnapshot,
+  calendar: Calendar,
+  now: Temporal.Instant,
+): ScheduledStart {
   const { request, drainLeadSeconds } = snapshot;
   const deadline = deadlineFor(snapshot);
   const expectedSeconds = expectedFor(snapshot, calendar);
-  const constraints = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
-  if (strategyOf(snapshot).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
+  const constraints = {
+    expectedSeconds,
+    ...(deadline && { deadline }),
+    ...(request.notBefore && { notBefore: request.notBefore }),
+  };
+  if (
+    strategyOf(snapshot).strategy !== 'Drain' ||
+    deadline === undefined ||
+    request.notBefore !== undefined
+  )
     return startOf(calendar, constraints, now);
   if (!calendar.always) {
     const last = lastStartOf(calendar, { ...constraints, deadline }, now);
     if (last !== undefined) return last;
   }
-  return startOf(calendar, { ...constraints, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
-};
+  return startOf(
+    calendar,
+    {
+      ...constraints,
+      notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)),
+    },
+    now,
+  );
+}
 
-const neverText = (calendar: Calendar, longestSeconds: number, expected: number): string =>
-  longestSeconds > 0
+function neverText(calendar: Calendar, longestSeconds: number, expected: number): string {
+  return longestSeconds > 0
     ? `No opening of ${calendar.names.join(', ')} is long enough: ${Math.round(expected / 60)} min are expected, the longest is ${Math.round(longestSeconds / 60)} min. Lengthen it, or set expectedDuration`
     : `${calendar.names.join(', ')} will not be open in the next 400 days`;
+}
 
-const missedText = (calendar: Calendar, at: Temporal.Instant, deadline: Temporal.Instant | undefined): string =>
-  `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: the maintenance begins outside of them, at ${timeText(at)}`;
+function missedText(
+  calendar: Calendar,
+  at: Temporal.Instant,
+  deadline: Temporal.Instant | undefined,
+): string {
+  return `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: the maintenance begins outside of them, at ${timeText(at)}`;
+}
 
-const waitFor = (
+function waitFor(
   snapshot: MachineSnapshot,
   calendar: Calendar,
   start: Extract<ScheduledStart, { kind: 'at' }>,
   now: Temporal.Instant,
-): MachineDecision => {
+): MachineDecision {
   const frozen = freezeAt(calendar, now);
   const common = { phase: 'Scheduled', startsAt: start.at, requeueAt: start.at } as const;
   if (start.because === 'deadline') {
-    return { ...common, reason: 'WindowMissed', message: missedText(calendar, start.at, deadlineFor(snapshot)), warning: true };
+    return {
+      ...common,
+      reason: 'WindowMissed',
+      message: missedText(calendar, start.at, deadlineFor(snapshot)),
+      warning: true,
+    };
   }
   const begins = `Begins at ${timeText(start.at)}`;
   if (frozen !== undefined) {
     const why = frozen.reason === undefined ? '' : ` (${frozen.reason})`;
-    return { ...common, reason: 'Frozen', message: `${begins}: frozen until ${timeText(frozen.until)}${why}` };
+    return {
+      ...common,
+      reason: 'Frozen',
+      message: `${begins}: frozen until ${timeText(frozen.until)}${why}`,
+    };
   }
   if (start.because === 'window')
-    return { ...common, reason: 'MaintenanceWindow', message: `${begins}, when ${calendar.names.join(', ')} allows it` };
+    return {
+      ...common,
+      reason: 'MaintenanceWindow',
+      message: `${begins}, when ${calendar.names.join(', ')} allows it`,
+    };
   return { ...common, reason: 'NotYetDue', message: `${begins}: no earlier than necessary` };
-};
+}
 
 /**
  * Reports whether the cloud has taken the machine already, and it is to be replaced: the work takes
  * nothing out of service that could be used. Maintenances before it in line may be waiting for its
  * set to be complete, which it will not be without this.
  */
-const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
+function isTaken(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
   const deadline = deadlineFor(snapshot);
   const { strategy } = strategyOf(snapshot);
   const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
   const isSilent = snapshot.node !== undefined && !isReady(snapshot.node);
-  return isReplaced && (isTakenAlready(snapshot, now) || (isSilent && deadline !== undefined && !isBefore(now, deadline)));
-};
+  return (
+    isReplaced &&
+    (isTakenAlready(snapshot, now) ||
+      (isSilent && deadline !== undefined && !isBefore(now, deadline)))
+  );
+}
 
 /** Reports whether all of its events are over, and one of them has taken the machine. */
-const isTakenAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
-  ended(snapshot) === 'Completed' && fateOf(snapshot, now) === 'taken';
+function isTakenAlready(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
+  return ended(snapshot) === 'Completed' && fateOf(snapshot, now) === 'taken';
+}
 
 /**
  * Reports the same, according to a trusted source: windows protect only machines that would be
  * missed.
  */
-const isLostAlready = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean =>
-  isTakenAlready(snapshot, now) && takenBy(snapshot).some(({ source }) => snapshot.urgentSources.has(source));
+function isLostAlready(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
+  return (
+    isTakenAlready(snapshot, now) &&
+    takenBy(snapshot).some(({ source }) => snapshot.urgentSources.has(source))
+  );
+}
 
 /**
  * Returns when it is due: the cloud takes the node away at its deadline in any case, so a longer
  * wait for a turn gains nothing.
  */
-const dueAt = (snapshot: MachineSnapshot, expectedSeconds: number): Temporal.Instant | undefined => {
+function dueAt(snapshot: MachineSnapshot, expectedSeconds: number): Temporal.Instant | undefined {
   const deadline = deadlineFor(snapshot);
   return deadline && secondsAfter(deadline, -Math.max(snapshot.drainLeadSeconds, expectedSeconds));
-};
+}
 
 /**
  * Limits announcements about many nodes at once: a signal that is True on all nodes is more often
  * wrong than not.
  */
-const beyondNodes = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): string | undefined => {
+function beyondNodes(
+  snapshot: MachineSnapshot,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): string | undefined {
   const { request, others, limits, nodeCount } = snapshot;
   const most = resolveAmount(limits.nodes, nodeCount) ?? 1;
   const due = dueAt(snapshot, expectedSeconds);
-  if (most === 0 || !isResponse(request) || (due !== undefined && !isBefore(now, due))) return undefined;
-  const out = others.filter(({ key, active, responds }) => active && responds && key !== request.key);
+  if (most === 0 || !isResponse(request) || (due !== undefined && !isBefore(now, due)))
+    return undefined;
+  const out = others.filter(
+    ({ key, active, responds }) => active && responds && key !== request.key,
+  );
   if (out.length < most) return undefined;
   return `${out.length} of ${nodeCount} nodes are out of service for announcements, which is the limit (--nodes-unavailable=${limits.nodes})`;
-};
+}
 
-const inTheWay = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): string | undefined => {
+function inTheWay(
+  snapshot: MachineSnapshot,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): string | undefined {
   const { request, others, limits, machine, replacement } = snapshot;
   const active = others.filter(({ key, active }) => active && key !== request.key);
   if (machine?.controlPlane === true) {
     const other = active.find(({ controlPlane }) => controlPlane);
-    if (other !== undefined) return `another machine of the control plane is in maintenance (${other.key}): one at a time`;
+    if (other !== undefined)
+      return `another machine of the control plane is in maintenance (${other.key}): one at a time`;
   }
   if (isTaken(snapshot, now)) return undefined;
   const { perSet, perZone } = limits;
@@ -152,9 +217,12 @@ const inTheWay = (snapshot: MachineSnapshot, expectedSeconds: number, now: Tempo
   if (perZone > 0 && ofZone.length >= perZone)
     return `${ofZone.length} of zone ${machine?.zone ?? ''} are in maintenance, which is the limit`;
   return beyondNodes(snapshot, expectedSeconds, now);
-};
+}
 
-const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNullable<MachineDecision['begins']> => {
+function beginning(
+  snapshot: MachineSnapshot,
+  becauseOfDeadline: boolean,
+): NonNullable<MachineDecision['begins']> {
   const { replacement, machine, node, request } = snapshot;
   const nodeName = machine?.nodeName ?? request.nodeName;
   return {
@@ -165,16 +233,18 @@ const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNu
     ...(nodeName !== undefined && { nodeName }),
     ...(node?.bootId !== undefined && { bootId: node.bootId }),
   };
-};
+}
 
-const begun = (
+function begun(
   snapshot: MachineSnapshot,
   start: Extract<ScheduledStart, { kind: 'at' }> | 'urgent',
   calendar: Calendar,
-): MachineDecision => {
+): MachineDecision {
   const late = start !== 'urgent' && start.because === 'deadline' && !calendar.always;
   const { strategy } = strategyOf(snapshot);
-  const message = late ? missedText(calendar, start.at, deadlineFor(snapshot)) : `Starting: ${strategy}`;
+  const message = late
+    ? missedText(calendar, start.at, deadlineFor(snapshot))
+    : `Starting: ${strategy}`;
   return {
     phase: strategy === 'ReplaceWithSurge' ? 'Surging' : 'Draining',
     reason: late ? 'WindowMissed' : 'Begun',
@@ -182,7 +252,7 @@ const begun = (
     ...(late && { warning: true }),
     begins: beginning(snapshot, start === 'urgent' || start.because === 'deadline'),
   };
-};
+}
 
 /** Seconds until the API server is queried again. */
 const askAgainAfter = 1;
@@ -191,22 +261,35 @@ const askAgainAfter = 1;
  * Waits for the windows: their watch may lag behind that of the requests, and may not have
  * delivered one.
  */
-const waitForWindows = (why: string, now: Temporal.Instant): MachineDecision => ({
-  phase: 'Scheduled',
-  reason: 'WindowsUnknown',
-  message: `Waiting: ${windowsUnknown(why)}`,
-  asksForWindows: true,
-  requeueAt: secondsAfter(now, askAgainAfter),
-});
+function waitForWindows(why: string, now: Temporal.Instant): MachineDecision {
+  return {
+    phase: 'Scheduled',
+    reason: 'WindowsUnknown',
+    message: `Waiting: ${windowsUnknown(why)}`,
+    asksForWindows: true,
+    requeueAt: secondsAfter(now, askAgainAfter),
+  };
+}
 
 /** Waits for the approval. */
 export const approval: MachineStep = (snapshot, now) => {
   const { request } = snapshot;
-  if (request.history.startedAt !== undefined || !request.needsApproval || request.approved || isUrgent(snapshot, now)) return undefined;
+  if (
+    request.history.startedAt !== undefined ||
+    !request.needsApproval ||
+    request.approved ||
+    isUrgent(snapshot, now)
+  )
+    return undefined;
   const how = `kubectl annotate -n ${request.namespace} machinemaintenance ${request.name} drydock.dev/approved=true`;
   const deadline = deadlineFor(snapshot);
   const by = deadline ? ` before ${timeText(deadline)}` : '';
-  return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waiting for approval${by}: ${how}`, warning: true };
+  return {
+    phase: 'AwaitingApproval',
+    reason: 'Approval',
+    message: `Waiting for approval${by}: ${how}`,
+    warning: true,
+  };
 };
 
 /**
@@ -216,18 +299,25 @@ export const approval: MachineStep = (snapshot, now) => {
  */
 export const unpaused: MachineStep = (snapshot, now) => {
   const { pause, request } = snapshot;
-  if (pause === undefined || request.history.startedAt !== undefined || isUrgent(snapshot, now)) return undefined;
+  if (pause === undefined || request.history.startedAt !== undefined || isUrgent(snapshot, now))
+    return undefined;
   return { phase: 'Scheduled', ...pause, warning: true };
 };
 
 /** Returns the next look at a turn that is waited for: limits yield to a deadline. */
-const turnAgain = (snapshot: MachineSnapshot, expectedSeconds: number, now: Temporal.Instant): Pick<MachineDecision, 'requeueAt'> => {
+function turnAgain(
+  snapshot: MachineSnapshot,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): Pick<MachineDecision, 'requeueAt'> {
   const times = [dueAt(snapshot, expectedSeconds), deadlineFor(snapshot)];
   const next = times.find(time => time !== undefined && isBefore(now, time));
   return next === undefined ? {} : { requeueAt: next };
-};
+}
 
-const turn = (wait: string): MachineDecision => ({ phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}` });
+function turn(wait: string): MachineDecision {
+  return { phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}` };
+}
 
 /**
  * Begins at the right time, and when it is its turn. The start is stored before anything else is
@@ -245,13 +335,22 @@ export const begin: MachineStep = (snapshot, now) => {
   const start = startFor(snapshot, calendar, now);
   if (start.kind === 'never') {
     const message = neverText(calendar, start.longestSeconds, expectedSeconds);
-    return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, requeueAt: secondsAfter(now, 86_400) };
+    return {
+      phase: 'Scheduled',
+      reason: 'NoOpening',
+      message,
+      warning: true,
+      requeueAt: secondsAfter(now, 86_400),
+    };
   }
   if (isBefore(now, start.at)) return waitFor(snapshot, calendar, start, now);
   const wait = inTheWay(snapshot, expectedSeconds, now);
-  if (wait !== undefined) return { ...turn(wait), startsAt: start.at, ...turnAgain(snapshot, expectedSeconds, now) };
+  if (wait !== undefined)
+    return { ...turn(wait), startsAt: start.at, ...turnAgain(snapshot, expectedSeconds, now) };
   const { windowsProblem } = snapshot;
-  return windowsProblem === undefined ? begun(snapshot, start, calendar) : waitForWindows(windowsProblem, now);
+  return windowsProblem === undefined
+    ? begun(snapshot, start, calendar)
+    : waitForWindows(windowsProblem, now);
 };
 
 /**
@@ -264,24 +363,38 @@ export const escalateStrategy: MachineStep = (snapshot, now) => {
   const verdict = unpaused(fresh, now) ?? approval(fresh, now) ?? begin(fresh, now);
   if (verdict?.asksForWindows) return verdict;
   if (verdict?.begins === undefined) return undefined;
-  return { ...verdict, reason: 'NewEvent', message: `Continuing as ${verdict.begins.strategy}: another event has been announced` };
+  return {
+    ...verdict,
+    reason: 'NewEvent',
+    message: `Continuing as ${verdict.begins.strategy}: another event has been announced`,
+  };
 };
 
 /** Returns the effect of the windows on work in progress: undefined if it may go on. */
-export const closing = (
+export function closing(
   snapshot: MachineSnapshot,
   now: Temporal.Instant,
-): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined => {
-  if (snapshot.request.history.becauseOfDeadline || isUrgent(snapshot, now) || isLostAlready(snapshot, now)) return undefined;
+): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined {
+  if (
+    snapshot.request.history.becauseOfDeadline ||
+    isUrgent(snapshot, now) ||
+    isLostAlready(snapshot, now)
+  )
+    return undefined;
   const calendar = calendarFor(snapshot);
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || openNow(calendar, now) !== undefined) return undefined;
   const [next] = nextSpans(calendar, now, 1);
   return { atEnd, ...(next && { opens: next.from }) };
-};
+}
 
 /** Returns when work in progress has to be looked at because its window ends. */
-export const closesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
+export function closesAt(
+  snapshot: MachineSnapshot,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   const calendar = calendarFor(snapshot);
-  return calendar.windows.length === 0 || atEndOf(calendar) === 'Continue' ? undefined : openNow(calendar, now)?.to;
-};
+  return calendar.windows.length === 0 || atEndOf(calendar) === 'Continue'
+    ? undefined
+    : openNow(calendar, now)?.to;
+}

@@ -3,13 +3,21 @@ import { fateOf, isHandled, sparedAt } from '../aftermath.ts';
 import { type EventState, isPending } from '../event.ts';
 import { isOver, type MachineRequest, nodeNameOf } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
-import { announce, deleteRequestWrite, machineMaintenanceFinalizer, ownWrite, reasonOf } from '../writes.ts';
+import {
+  announce,
+  deleteRequestWrite,
+  machineMaintenanceFinalizer,
+  ownWrite,
+  reasonOf,
+} from '../writes.ts';
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Beginning and end of the object itself. */
 
-const hasFinalizer = ({ finalizers }: MachineRequest): boolean => finalizers.includes(machineMaintenanceFinalizer);
+function hasFinalizer({ finalizers }: MachineRequest): boolean {
+  return finalizers.includes(machineMaintenanceFinalizer);
+}
 
 /**
  * Claims the request. Nothing is done before the finalizer is stored: from then on nothing that was
@@ -31,10 +39,21 @@ export const cleanUp: MachineStep = snapshot => {
   if (!request.deleting) return undefined;
   const rest = withdraw(snapshot);
   if (rest !== undefined) return rest;
-  const common = { phase: 'Releasing', reason: 'Ending', message: 'Releasing the node and the machine' } as const;
+  const common = {
+    phase: 'Releasing',
+    reason: 'Ending',
+    message: 'Releasing the node and the machine',
+  } as const;
   if (!hasFinalizer(request)) return common;
-  const finalizers = request.finalizers.filter(finalizer => finalizer !== machineMaintenanceFinalizer);
-  const told = announce(request, 'Normal', 'MaintenanceEnded', 'The node and the machine are released');
+  const finalizers = request.finalizers.filter(
+    finalizer => finalizer !== machineMaintenanceFinalizer,
+  );
+  const told = announce(
+    request,
+    'Normal',
+    'MaintenanceEnded',
+    'The node and the machine are released',
+  );
   return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
 };
 
@@ -44,8 +63,14 @@ export const cleanUp: MachineStep = snapshot => {
  */
 export const requireMachineApi: MachineStep = ({ request, machineApi }) => {
   if (machineApi || request.nodeOnly) return undefined;
-  const message = 'This cluster serves no machine API (machine.openshift.io, cluster.x-k8s.io) at the moment, or Drydock may not read it';
-  return { phase: request.history.phase ?? 'Pending', reason: 'NoMachineApi', message, warning: true };
+  const message =
+    'This cluster serves no machine API (machine.openshift.io, cluster.x-k8s.io) at the moment, or Drydock may not read it';
+  return {
+    phase: request.history.phase ?? 'Pending',
+    reason: 'NoMachineApi',
+    message,
+    warning: true,
+  };
 };
 
 /**
@@ -58,12 +83,24 @@ export const identified: MachineStep = snapshot => {
   if (unidentified === undefined || machine === undefined || machine.deleting) return undefined;
   if (strategyOf(snapshot).strategy === 'Notify') return undefined;
   const message = `Nothing proves which node the machine is: ${unidentified}. Correct spec.providerID or status.nodeRef of the Machine`;
-  return { phase: request.history.phase ?? 'Pending', reason: 'NodeNotIdentified', message, warning: true };
+  return {
+    phase: request.history.phase ?? 'Pending',
+    reason: 'NodeNotIdentified',
+    message,
+    warning: true,
+  };
 };
 
-const isNew = ({ events, history }: MachineRequest): boolean => events.some(event => isPending(event) && !isHandled(history, event));
+function isNew({ events, history }: MachineRequest): boolean {
+  return events.some(event => isPending(event) && !isHandled(history, event));
+}
 
-const newEvent: MachineDecision = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
+const newEvent: MachineDecision = {
+  phase: 'Pending',
+  reason: 'NewEvent',
+  message: 'Another event has been announced',
+  restarts: true,
+};
 
 /** Restarts when the work is over, and another event is announced already. */
 export const restart: MachineStep = snapshot => (isOutgrown(snapshot) ? newEvent : undefined);
@@ -84,16 +121,20 @@ export const retention: MachineStep = ({ request, machine }, now) => {
   return { ...kept, own: deleteRequestWrite(request, 'clean up') };
 };
 
-const isReplaced = (snapshot: MachineSnapshot): boolean => {
+function isReplaced(snapshot: MachineSnapshot): boolean {
   const { strategy } = strategyOf(snapshot);
   return strategy === 'Replace' || strategy === 'ReplaceWithSurge';
-};
+}
 
 /**
  * Returns the result for an end that is none: the cloud has taken the machine, which is replaced
  * all the same, or it is not yet known whether it has. Undefined if the events have simply ended.
  */
-const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.Instant): 'proceed' | MachineDecision | undefined => {
+function harmDone(
+  snapshot: MachineSnapshot,
+  state: EventState,
+  now: Temporal.Instant,
+): 'proceed' | MachineDecision | undefined {
   const { request, machine, node } = snapshot;
   if (state !== 'Completed' || machine === undefined || !isReplaced(snapshot)) return undefined;
   const fate = fateOf(snapshot, now);
@@ -102,7 +143,7 @@ const harmDone = (snapshot: MachineSnapshot, state: EventState, now: Temporal.In
   const requeueAt = sparedAt(snapshot, now);
   const message = `The cloud reports that it has taken the machine, and node ${node?.name} is still Ready: whether it stays so is looked at until ${timeText(requeueAt)}`;
   return { phase: request.history.phase ?? 'Pending', reason: 'Settling', message, requeueAt };
-};
+}
 
 /**
  * Cancels a request whose event has ended before any work, or whose machine is gone: nothing is
@@ -114,26 +155,46 @@ export const cancelObsolete: MachineStep = (snapshot, now) => {
   if (machine === undefined && !request.nodeOnly) {
     const message = `Machine ${request.machineName} does not exist (any more)`;
     return request.deletionIssued
-      ? { phase: 'Succeeded', reason: 'MachineGone', message: `Machine ${request.machineName} is gone` }
+      ? {
+          phase: 'Succeeded',
+          reason: 'MachineGone',
+          message: `Machine ${request.machineName} is gone`,
+        }
       : { phase: 'Cancelled', reason: 'MachineGone', message };
   }
   if (request.nodeOnly && node === undefined) {
-    return { phase: 'Cancelled', reason: 'NodeGone', message: `Node ${request.nodeName ?? request.machineName} does not exist (any more)` };
+    return {
+      phase: 'Cancelled',
+      reason: 'NodeGone',
+      message: `Node ${request.nodeName ?? request.machineName} does not exist (any more)`,
+    };
   }
   const state = ended(snapshot);
   if (state === undefined) return undefined;
   const harm = harmDone(snapshot, state, now);
   if (harm !== undefined) return harm === 'proceed' ? undefined : harm;
-  const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
-  return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
+  const message =
+    state === 'Cancelled'
+      ? 'The cloud has cancelled its event'
+      : 'The event was over before anything had to be done';
+  return {
+    phase: 'Cancelled',
+    reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted',
+    message,
+  };
 };
 
 /** Handles strategy Notify, which only reports. */
 export const notify: MachineStep = snapshot => {
   if (strategyOf(snapshot).strategy !== 'Notify') return undefined;
   const state = ended(snapshot);
-  if (state !== undefined) return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
-  return { phase: 'Notified', reason: 'EventPending', message: 'Announced; strategy Notify takes no action' };
+  if (state !== undefined)
+    return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
+  return {
+    phase: 'Notified',
+    reason: 'EventPending',
+    message: 'Announced; strategy Notify takes no action',
+  };
 };
 
 /**
@@ -142,8 +203,10 @@ export const notify: MachineStep = snapshot => {
  */
 export const joined: MachineStep = snapshot => {
   const { request, machine, node } = snapshot;
-  if (request.history.startedAt !== undefined || machine === undefined || node !== undefined) return undefined;
-  if (strategyOf(snapshot).strategy !== 'Drain' || nodeNameOf(request, machine) !== undefined) return undefined;
+  if (request.history.startedAt !== undefined || machine === undefined || node !== undefined)
+    return undefined;
+  if (strategyOf(snapshot).strategy !== 'Drain' || nodeNameOf(request, machine) !== undefined)
+    return undefined;
   const message = `No node has the providerID of Machine ${machine.name}, and its status names none: there is nothing to drain until one joins`;
   return { phase: 'Scheduled', reason: 'NoNode', message };
 };
@@ -158,10 +221,15 @@ export const cancelOnEventEnd: MachineStep = (snapshot, now) => {
   // left.
   const drained = request.history.drainedAt !== undefined;
   // A node that the cloud is done with has to be fit before it is released: that is checked later.
-  if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
+  if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed))
+    return undefined;
   const harm = harmDone(snapshot, state, now);
   if (harm !== undefined) return harm === 'proceed' ? undefined : harm;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
-  const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been released' } as const;
+  const over = {
+    phase: 'Cancelled',
+    reason,
+    message: 'The event is over; everything has been released',
+  } as const;
   return withdraw(snapshot) ?? restart(snapshot, now) ?? over;
 };

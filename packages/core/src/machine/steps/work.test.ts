@@ -23,27 +23,49 @@ import type { MachineRequest, MachineStrategy } from '../request.ts';
 const now = at(0);
 
 /** Work that began a minute ago. */
-const begun = (strategy: MachineStrategy, over: MachineRequestOverrides = {}) =>
-  makeMachineRequest({ ...over, history: { phase: 'Draining', startedAt: at(-60), strategy, set: makeSet().key, ...over.history } });
-const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
-const does = (seen: MachineSnapshotOverrides, moment = now) => {
+function begun(strategy: MachineStrategy, over: MachineRequestOverrides = {}) {
+  return makeMachineRequest({
+    ...over,
+    history: {
+      phase: 'Draining',
+      startedAt: at(-60),
+      strategy,
+      set: makeSet().key,
+      ...over.history,
+    },
+  });
+}
+function decided(seen: MachineSnapshotOverrides, moment = now) {
+  return decideMachine(makeMachineSnapshot(seen), moment);
+}
+function does(seen: MachineSnapshotOverrides, moment = now) {
   const { phase, reason, writes = [], own } = decided(seen, moment);
   return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ description: what }) => what).join()}`;
-};
+}
 
 const hook = { name: hookName, owner: hookOwner };
 const other = { name: 'other', owner: 'x' };
-const replacement = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, unready: [] });
+function replacement(ready: number, set = makeSet()) {
+  return { set, members: [makeMachine()], ready, unready: [] };
+}
 
 describe('a machine more, before the node is emptied', () => {
   describe('by Cluster API: the set is made larger', () => {
     const capi = makeMachine({ api: 'capi' });
     const larger = makeSet({ api: 'capi', replicas: 4 });
     const surge = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
-      does({ request: begun('ReplaceWithSurge', over), machine: capi, replacement: replacement(3, larger), ...seen });
+      does({
+        request: begun('ReplaceWithSurge', over),
+        machine: capi,
+        replacement: replacement(3, larger),
+        ...seen,
+      });
     const whole = { machine: { ...capi, preDrainHooks: [other, hook] } };
     test('marked, then larger, then waited for, then emptied', () => {
-      assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
+      assert.equal(
+        surge({}),
+        'Surging Replacement: keep the machine until its replacement is ready',
+      );
       assert.equal(
         surge({ machine: { ...capi, preDrainHooks: [other] } }),
         'Surging Replacement: keep the machine until its replacement is ready',
@@ -58,9 +80,20 @@ describe('a machine more, before the node is emptied', () => {
     test('a machine that its cloud has stopped already is none of those that are waited for', () => {
       const stopped = { ...whole, surged: [larger], node: makeNode() };
       assert.equal(surge(stopped), 'Draining Drain: create the maintenance of the node');
-      assert.equal(surge({ ...stopped, replacement: replacement(2, larger) }), 'Surging Replacement: ', 'the one that was added is');
-      const failed = { ...replacement(2, larger), failed: [makeMachine({ api: 'capi', createdAt: at(-999) })] };
-      assert.equal(surge({ ...stopped, replacement: failed }), 'Surging Replacement: ', 'it is not counted twice');
+      assert.equal(
+        surge({ ...stopped, replacement: replacement(2, larger) }),
+        'Surging Replacement: ',
+        'the one that was added is',
+      );
+      const failed = {
+        ...replacement(2, larger),
+        failed: [makeMachine({ api: 'capi', createdAt: at(-999) })],
+      };
+      assert.equal(
+        surge({ ...stopped, replacement: failed }),
+        'Surging Replacement: ',
+        'it is not counted twice',
+      );
     });
     test('not again for one that is on its way out, nor for one that is gone', () => {
       assert.match(surge({ machine: { ...capi, deleting: true } }), /^Draining/);
@@ -74,27 +107,48 @@ describe('a machine more, before the node is emptied', () => {
       does({ request: begun('ReplaceWithSurge', over), replacement: replacement(2), ...seen });
     const whole = makeMachine({ preDrainHooks: [hook] });
     test('hooked, then flagged, then deleted, then waited for, then emptied', () => {
-      assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
-      assert.equal(surge({ machine: whole }), 'Surging Replacement: record that the machine is to be deleted');
-      assert.equal(surge({ machine: whole }, { deletionIssued: true }), 'Surging Replacement: delete the machine');
+      assert.equal(
+        surge({}),
+        'Surging Replacement: keep the machine until its replacement is ready',
+      );
+      assert.equal(
+        surge({ machine: whole }),
+        'Surging Replacement: record that the machine is to be deleted',
+      );
+      assert.equal(
+        surge({ machine: whole }, { deletionIssued: true }),
+        'Surging Replacement: delete the machine',
+      );
       const leaving = { ...whole, deleting: true };
       assert.equal(surge({ machine: leaving }, { deletionIssued: true }), 'Surging Replacement: ');
       assert.equal(
         surge({ machine: leaving, replacement: replacement(3) }, { deletionIssued: true }),
         'Draining Drain: create the maintenance of the node',
       );
-      assert.match(surge({ machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), /^Draining/, 'somebody has let it go');
+      assert.match(
+        surge({ machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }),
+        /^Draining/,
+        'somebody has let it go',
+      );
     });
   });
 
-  test('Replace makes none', () => assert.match(does({ request: begun('Replace'), replacement: replacement(2) }), /^Draining/));
+  test('Replace makes none', () =>
+    assert.match(does({ request: begun('Replace'), replacement: replacement(2) }), /^Draining/));
 });
 
 describe('a machine that is lost is not drained: the cloud has taken it, and its node is silent', () => {
   const silent = makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] });
-  const taken = (over: Partial<MachineEvent> = {}) => makeEvent({ kind: 'preemption', deadline: at(-31), ...over });
-  const isLost = (events: readonly MachineEvent[], seen: MachineSnapshotOverrides = {}, over: MachineRequestOverrides = {}): boolean =>
-    !does({ request: begun('Replace', { events, ...over }), node: silent, ...seen }).startsWith('Draining Drain');
+  const taken = (over: Partial<MachineEvent> = {}) =>
+    makeEvent({ kind: 'preemption', deadline: at(-31), ...over });
+  const isLost = (
+    events: readonly MachineEvent[],
+    seen: MachineSnapshotOverrides = {},
+    over: MachineRequestOverrides = {},
+  ): boolean =>
+    !does({ request: begun('Replace', { events, ...over }), node: silent, ...seen }).startsWith(
+      'Draining Drain',
+    );
 
   test('half a minute after its deadline', () => {
     assert.equal(isLost([taken()]), true);
@@ -124,13 +178,30 @@ describe('a machine that is lost is not drained: the cloud has taken it, and its
   };
   for (const kind of eventKinds)
     test(`${kind}: ${takes[kind] ? 'lost' : 'not lost'} when it is over, and past its deadline, by the word of somebody whose word counts`, () => {
-      for (const event of [taken({ kind }), taken({ kind, state: 'Active' }), taken({ kind, state: 'Completed' })]) {
-        const next = (request: MachineRequest, node = silent): string => does({ request, node, child: makeChild('Draining') });
+      for (const event of [
+        taken({ kind }),
+        taken({ kind, state: 'Active' }),
+        taken({ kind, state: 'Completed' }),
+      ]) {
+        const next = (request: MachineRequest, node = silent): string =>
+          does({ request, node, child: makeChild('Draining') });
         const speaks = makeNode({ conditions: [{ ...isReady, status: 'False' }] });
         const atOnce = kind === 'preemption' || kind === 'termination';
-        assert.equal(next(begun('Replace', { events: [event] }), speaks).startsWith('Replacing'), atOnce, 'its kubelet speaks still');
-        assert.equal(next(begun('Replace', { events: [event] })).startsWith('Replacing'), takes[kind], event.state);
-        assert.doesNotMatch(next(begun('Drain', { events: [event] })), /^Replacing/, 'a node that is only drained is not lost');
+        assert.equal(
+          next(begun('Replace', { events: [event] }), speaks).startsWith('Replacing'),
+          atOnce,
+          'its kubelet speaks still',
+        );
+        assert.equal(
+          next(begun('Replace', { events: [event] })).startsWith('Replacing'),
+          takes[kind],
+          event.state,
+        );
+        assert.doesNotMatch(
+          next(begun('Drain', { events: [event] })),
+          /^Replacing/,
+          'a node that is only drained is not lost',
+        );
         const sent = next(begun('Replace', { events: [{ ...event, source: 'sender' }] }));
         if (takes[kind]) assert.match(sent, /^Draining Drain/, `${event.state}, by anybody else`);
       }
@@ -145,8 +216,14 @@ describe('the node is emptied', () => {
       (drain(seen, over).writes?.[0]?.body['spec'] as { nodeName?: string } | undefined)?.nodeName;
     const { nodeName: _, ...nodeless } = makeMachine();
     assert.equal(nodeOf({}, { nodeName: 'n2' }), 'n1');
-    assert.equal(nodeOf({ machine: nodeless }, { nodeName: 'n2', history: { nodeName: 'n3' } }), 'n2');
-    assert.equal(nodeOf({ machine: undefined }, { deletionIssued: true, history: { nodeName: 'n3' } }), 'n3');
+    assert.equal(
+      nodeOf({ machine: nodeless }, { nodeName: 'n2', history: { nodeName: 'n3' } }),
+      'n2',
+    );
+    assert.equal(
+      nodeOf({ machine: undefined }, { deletionIssued: true, history: { nodeName: 'n3' } }),
+      'n3',
+    );
     assert.doesNotMatch(does({ request: begun('Replace'), machine: nodeless }), /^Draining/);
   });
 
@@ -166,7 +243,11 @@ describe('the node is emptied', () => {
         JSON.stringify(named),
       );
     const provided = { ...nodeless, providerId: 'aws:///a/i-1' };
-    assert.deepEqual(decided({ ...seen, machine: provided }).unseenNode, { providerId: 'aws:///a/i-1' }, 'one that has not named its node');
+    assert.deepEqual(
+      decided({ ...seen, machine: provided }).unseenNode,
+      { providerId: 'aws:///a/i-1' },
+      'one that has not named its node',
+    );
     const known: readonly MachineSnapshotOverrides[] = [
       { machine: provided, nodeIsGone: true },
       { nodeIsGone: true },
@@ -174,21 +255,38 @@ describe('the node is emptied', () => {
       { machine: makeMachine({ deleting: true }) },
       { machine: undefined },
     ];
-    for (const more of known) assert.match(decided({ ...seen, ...more }).phase, /^(Replacing|Succeeded)$/, JSON.stringify(more));
-    const late = decided({ ...seen, request: begun('Replace', { events: [makeEvent({ kind: 'preemption', deadline: at(-31) })] }) });
+    for (const more of known)
+      assert.match(
+        decided({ ...seen, ...more }).phase,
+        /^(Replacing|Succeeded)$/,
+        JSON.stringify(more),
+      );
+    const late = decided({
+      ...seen,
+      request: begun('Replace', { events: [makeEvent({ kind: 'preemption', deadline: at(-31) })] }),
+    });
     assert.equal(late.reason, 'NodeUnknown', 'also where its cloud has taken it');
   });
 
   test('what its Maintenance says is said; one that was paused goes on', () => {
-    assert.equal(drain({ child: makeChild('Draining', { status: { message: 'two pods left' } }) }).message, 'mm-m1-uid-mm: two pods left');
+    assert.equal(
+      drain({ child: makeChild('Draining', { status: { message: 'two pods left' } }) }).message,
+      'mm-m1-uid-mm: two pods left',
+    );
     for (const status of [{}, { message: '' }, { message: 5 }])
-      assert.equal(drain({ child: makeChild('Draining', { status }) }).message, 'mm-m1-uid-mm is waiting to begin');
+      assert.equal(
+        drain({ child: makeChild('Draining', { status }) }).message,
+        'mm-m1-uid-mm is waiting to begin',
+      );
     assert.equal(
       does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon' }) }),
       'Draining Drain: continue the drain',
     );
     assert.equal(
-      does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon', deleting: true }) }),
+      does({
+        request: begun('Replace'),
+        child: makeChild('Draining', { stage: 'Cordon', deleting: true }),
+      }),
       'Draining Drain: ',
     );
   });
@@ -218,8 +316,21 @@ describe('when its window closes', () => {
     seen: MachineSnapshotOverrides = {},
     from = 3600,
     over: MachineRequestOverrides = {},
-  ) => decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
-  const brief = ({ phase, reason, writes = [], requeueAt, restarts, message }: ReturnType<typeof closed>) => [
+  ) =>
+    decided({
+      request: begun('Replace', over),
+      windows: [window(atEnd, from, from + 7200)],
+      child: makeChild('Draining'),
+      ...seen,
+    });
+  const brief = ({
+    phase,
+    reason,
+    writes = [],
+    requeueAt,
+    restarts,
+    message,
+  }: ReturnType<typeof closed>) => [
     phase,
     reason,
     writes.map(({ description: what }) => what).join(),
@@ -231,16 +342,22 @@ describe('when its window closes', () => {
 
   test('the drain pauses, once, and goes on at the next opening', () => {
     const next = `continues at ${opens}`;
-    assert.deepEqual(brief(closed('Pause')), ['Draining', 'WindowClosed', 'pause the drain', opens, undefined, next]);
-    assert.deepEqual(brief(closed('Pause', { child: makeChild('Draining', { stage: 'Cordon' }) })), [
+    assert.deepEqual(brief(closed('Pause')), [
       'Draining',
       'WindowClosed',
-      '',
+      'pause the drain',
       opens,
       undefined,
       next,
     ]);
-    assert.deepEqual(brief(closed('Pause', { child: makeChild('Draining', { deleting: true }) }))[2], '');
+    assert.deepEqual(
+      brief(closed('Pause', { child: makeChild('Draining', { stage: 'Cordon' }) })),
+      ['Draining', 'WindowClosed', '', opens, undefined, next],
+    );
+    assert.deepEqual(
+      brief(closed('Pause', { child: makeChild('Draining', { deleting: true }) }))[2],
+      '',
+    );
     assert.deepEqual(brief(closed('Pause', { child: undefined }))[2], '');
     assert.deepEqual(brief(closed('Pause', {}, -9000)), [
       'Draining',
@@ -253,7 +370,11 @@ describe('when its window closes', () => {
   });
 
   test('or everything is released, and begins anew then', () => {
-    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), ['Releasing', 'Ending', 'delete the maintenance of the node']);
+    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), [
+      'Releasing',
+      'Ending',
+      'delete the maintenance of the node',
+    ]);
     assert.deepEqual(brief(closed('GiveBack', { child: undefined })), [
       'Scheduled',
       'WindowClosed',
@@ -265,8 +386,15 @@ describe('when its window closes', () => {
   });
 
   test('what began because of its deadline, or is urgent, goes on', () => {
-    assert.equal(closed('Pause', {}, 3600, { history: { becauseOfDeadline: true } }).reason, 'Drain');
-    assert.equal(closed('Pause', {}, 3600, { events: [makeEvent({ kind: 'preemption', deadline: at(60) })] }).reason, 'Drain');
+    assert.equal(
+      closed('Pause', {}, 3600, { history: { becauseOfDeadline: true } }).reason,
+      'Drain',
+    );
+    assert.equal(
+      closed('Pause', {}, 3600, { events: [makeEvent({ kind: 'preemption', deadline: at(60) })] })
+        .reason,
+      'Drain',
+    );
     assert.equal(closed('Continue').reason, 'Drain');
   });
 
@@ -278,38 +406,72 @@ describe('when its window closes', () => {
 
 describe('the machine goes', () => {
   const drained = { child: makeChild('Drained') };
-  const goes = (strategy: MachineStrategy, seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
-    does({ request: begun(strategy, over), ...drained, ...seen });
+  const goes = (
+    strategy: MachineStrategy,
+    seen: MachineSnapshotOverrides,
+    over: MachineRequestOverrides = {},
+  ) => does({ request: begun(strategy, over), ...drained, ...seen });
 
   test('by its deletion: flagged, deleted, let go by the hook, waited for', () => {
-    assert.equal(goes('Replace', {}), 'Replacing MachineDeletion: record that the machine is to be deleted');
-    assert.equal(goes('Replace', {}, { deletionIssued: true }), 'Replacing MachineDeletion: delete the machine');
+    assert.equal(
+      goes('Replace', {}),
+      'Replacing MachineDeletion: record that the machine is to be deleted',
+    );
+    assert.equal(
+      goes('Replace', {}, { deletionIssued: true }),
+      'Replacing MachineDeletion: delete the machine',
+    );
     const leaving = makeMachine({ deleting: true, preDrainHooks: [hook] });
     assert.equal(
       goes('Replace', { machine: leaving }, { deletionIssued: true }),
       'Replacing MachineDeletion: remove the pre-drain hook of the machine',
     );
-    assert.equal(goes('Replace', { machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), 'Replacing MachineDeletion: ');
+    assert.equal(
+      goes('Replace', { machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }),
+      'Replacing MachineDeletion: ',
+    );
     assert.match(
-      goes('Replace', { machine: undefined, replacement: replacement(2) }, { deletionIssued: true }),
+      goes(
+        'Replace',
+        { machine: undefined, replacement: replacement(2) },
+        { deletionIssued: true },
+      ),
       /^Replacing Replacement: $/,
     );
-    assert.match(goes('Drain', {}, { events: [makeEvent({ kind: 'reboot' })] }), /^Drained EventPending/, 'Drain replaces nothing');
+    assert.match(
+      goes('Drain', {}, { events: [makeEvent({ kind: 'reboot' })] }),
+      /^Drained EventPending/,
+      'Drain replaces nothing',
+    );
   });
 
   test('by Cluster API with a machine more: flagged, deleted, counted back, then let go', () => {
     const larger = makeSet({ api: 'capi', replicas: 4 });
     const capi = makeMachine({ api: 'capi', preDrainHooks: [hook] });
     const surge = (seen: MachineSnapshotOverrides, over: MachineRequestOverrides = {}) =>
-      goes('ReplaceWithSurge', { machine: capi, surged: [larger], replacement: replacement(4, larger), ...seen }, over);
+      goes(
+        'ReplaceWithSurge',
+        { machine: capi, surged: [larger], replacement: replacement(4, larger), ...seen },
+        over,
+      );
     const flagged = { deletionIssued: true };
     assert.equal(surge({}), 'Replacing MachineDeletion: record that the machine is to be deleted');
     assert.equal(surge({}, flagged), 'Replacing MachineDeletion: delete the machine');
     const leaving = { ...capi, deleting: true };
-    assert.equal(surge({ machine: leaving }, flagged), 'Replacing MachineDeletion: restore the replica count');
-    assert.equal(surge({ machine: leaving, surged: [] }, flagged), 'Replacing MachineDeletion: remove the pre-drain hook of the machine');
+    assert.equal(
+      surge({ machine: leaving }, flagged),
+      'Replacing MachineDeletion: restore the replica count',
+    );
+    assert.equal(
+      surge({ machine: leaving, surged: [] }, flagged),
+      'Replacing MachineDeletion: remove the pre-drain hook of the machine',
+    );
     const gone = { machine: undefined, replacement: { ...replacement(4, larger), members: [] } };
-    assert.equal(surge(gone, flagged), 'Releasing Ending: restore the replica count', 'its set has made another by itself');
+    assert.equal(
+      surge(gone, flagged),
+      'Releasing Ending: restore the replica count',
+      'its set has made another by itself',
+    );
   });
 
   test('without a machine more no set is counted back, whatever record it has', () => {
@@ -323,24 +485,38 @@ describe('the machine goes', () => {
 
   test('what keeps it is said', () => {
     const said = (over: Partial<ReturnType<typeof makeMachine>>) =>
-      decided({ request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true, ...over }), ...drained })
-        .message;
+      decided({
+        request: begun('Replace', { deletionIssued: true }),
+        machine: makeMachine({ deleting: true, ...over }),
+        ...drained,
+      }).message;
     assert.equal(said({}), 'Waiting until Machine m1 is gone');
     assert.equal(said({ said: 'busy' }), 'Waiting until Machine m1 is gone: busy');
-    assert.equal(said({ preDrainHooks: [other] }), 'Waiting until Machine m1 is gone; hooks of others: other (x)');
+    assert.equal(
+      said({ preDrainHooks: [other] }),
+      'Waiting until Machine m1 is gone; hooks of others: other (x)',
+    );
   });
 });
 
 test('a node that outlives its machine is emptied and released once: it is not taken again', () => {
   const gone = { machine: undefined, replacement: replacement(3) };
   const replaced = (drained: boolean) =>
-    begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });
+    begun('Replace', {
+      deletionIssued: true,
+      nodeName: 'n1',
+      ...(drained && { history: { drainedAt: at(-30) } }),
+    });
   assert.equal(
     does({ ...gone, request: replaced(true), child: makeChild('Drained') }),
     'Releasing Ending: delete the maintenance of the node',
   );
   assert.equal(does({ ...gone, request: replaced(true) }), 'Succeeded Succeeded: ');
-  assert.equal(does({ ...gone, request: replaced(false) }), 'Draining Drain: create the maintenance of the node', 'it was never emptied');
+  assert.equal(
+    does({ ...gone, request: replaced(false) }),
+    'Draining Drain: create the maintenance of the node',
+    'it was never emptied',
+  );
   const guarded = begun('Drain', {
     nodeOnly: true,
     nodeName: 'n1',
@@ -356,7 +532,10 @@ test('a node that outlives its machine is emptied and released once: it is not t
 
 describe('a machine that the operator itself runs on', () => {
   const drained = makeChild('Drained', {
-    status: { observedGeneration: 1, message: 'The node is drained and held; pod drydock/one stays' },
+    status: {
+      observedGeneration: 1,
+      message: 'The node is drained and held; pod drydock/one stays',
+    },
   });
   const seen = { child: drained, replacement: replacement(2), operatorPod: 'drydock/one' };
 
@@ -384,7 +563,11 @@ describe('a machine that the operator itself runs on', () => {
     const { operatorPod: _, ...free } = seen;
     assert.match(does({ ...free, request: begun('Replace') }), /^Replacing/);
     assert.match(
-      does({ ...seen, request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true }) }),
+      does({
+        ...seen,
+        request: begun('Replace', { deletionIssued: true }),
+        machine: makeMachine({ deleting: true }),
+      }),
       /^Replacing/,
     );
     assert.doesNotMatch(does({ ...seen, request: begun('Drain') }), /OperatorStays/);

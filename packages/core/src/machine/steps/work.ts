@@ -5,9 +5,22 @@ import { takenBy, takesMachine } from '../aftermath.ts';
 import { isPending, type MachineEvent } from '../event.ts';
 import { hookName, type Machine } from '../machine.ts';
 import { type MachinePhase, type MachineRequest, nodeNameOf, takesAtOnce } from '../request.ts';
-import type { MachineDecision, MachineSnapshot, MachineStep, ReplacementSet, UnreadyMachine } from '../snapshot.ts';
+import type {
+  MachineDecision,
+  MachineSnapshot,
+  MachineStep,
+  ReplacementSet,
+  UnreadyMachine,
+} from '../snapshot.ts';
 import { isUrgent } from '../urgency.ts';
-import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite } from '../writes.ts';
+import {
+  childDrainWrite,
+  createChildWrite,
+  deleteMachineWrite,
+  flagWrite,
+  hookWrite,
+  scaleWrite,
+} from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
 import { markOf, revertScale, withdraw } from './withdraw.ts';
@@ -17,14 +30,21 @@ import { markOf, revertScale, withdraw } from './withdraw.ts';
  * from the objects.
  */
 
-const surging = (message: string, writes: NonNullable<MachineDecision['writes']> = []): MachineDecision => ({
-  phase: 'Surging',
-  reason: 'Replacement',
-  message,
-  writes,
-});
+function surging(
+  message: string,
+  writes: NonNullable<MachineDecision['writes']> = [],
+): MachineDecision {
+  return {
+    phase: 'Surging',
+    reason: 'Replacement',
+    message,
+    writes,
+  };
+}
 
-const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
+function hasReadyNode({ node }: MachineSnapshot): boolean {
+  return node !== undefined && isReady(node);
+}
 
 /**
  * Seconds that the operator's clock may be ahead of the clocks of a machine's creation time, and of
@@ -37,16 +57,22 @@ const clockTolerance = 30;
  * replacement is a separate matter, and the work does not wait for it. The work does wait for a
  * machine that was created since, and if the clocks leave it open.
  */
-const isUnreadyBefore = ({ machine, since }: UnreadyMachine, { history: { startedAt } }: MachineRequest): boolean => {
+function isUnreadyBefore(
+  { machine, since }: UnreadyMachine,
+  { history: { startedAt } }: MachineRequest,
+): boolean {
   const isEarlier = (moment: Temporal.Instant | undefined): boolean =>
-    moment !== undefined && startedAt !== undefined && isBefore(secondsAfter(moment, clockTolerance), startedAt);
+    moment !== undefined &&
+    startedAt !== undefined &&
+    isBefore(secondsAfter(moment, clockTolerance), startedAt);
   return isEarlier(machine.createdAt) && (machine.phase === 'Failed' || isEarlier(since));
-};
+}
 
-const isComplete = ({ set, ready, unready }: ReplacementSet, request: MachineRequest): boolean =>
-  ready + unready.filter(one => isUnreadyBefore(one, request)).length >= set.replicas;
+function isComplete({ set, ready, unready }: ReplacementSet, request: MachineRequest): boolean {
+  return ready + unready.filter(one => isUnreadyBefore(one, request)).length >= set.replicas;
+}
 
-const readyText = ({ set, ready, unready }: ReplacementSet, request: MachineRequest): string => {
+function readyText({ set, ready, unready }: ReplacementSet, request: MachineRequest): string {
   const named = (before: boolean): string =>
     joinLimited(
       unready
@@ -59,67 +85,108 @@ const readyText = ({ set, ready, unready }: ReplacementSet, request: MachineRequ
   const awaited = others === '' ? '' : `; not Ready: ${others}`;
   const besides = before === '' ? '' : `; not Ready before, and not waited for: ${before}`;
   return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${awaited}${besides}`;
-};
+}
 
 /**
  * Reports the same without regard to the machine that is to be replaced: its cloud may have stopped
  * it already.
  */
-const isCompleteBeside = (machine: Machine, replacement: ReplacementSet, snapshot: MachineSnapshot): boolean => {
-  const others = { ...replacement, unready: replacement.unready.filter(one => one.machine.uid !== machine.uid) };
+function isCompleteBeside(
+  machine: Machine,
+  replacement: ReplacementSet,
+  snapshot: MachineSnapshot,
+): boolean {
+  const others = {
+    ...replacement,
+    unready: replacement.unready.filter(one => one.machine.uid !== machine.uid),
+  };
   const own = hasReadyNode(snapshot) ? 0 : 1;
   return isComplete({ ...others, ready: replacement.ready + own }, snapshot.request);
-};
+}
 
-const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ name }) => name === hookName);
+function isHooked({ preDrainHooks }: Machine): boolean {
+  return preDrainHooks.some(({ name }) => name === hookName);
+}
 
 /**
  * Surges by scale: Cluster API counts a machine that is being deleted, so its set has to be scaled
  * up by one.
  */
-const surgeByScale = (snapshot: MachineSnapshot, replacement: ReplacementSet): MachineDecision | undefined => {
+function surgeByScale(
+  snapshot: MachineSnapshot,
+  replacement: ReplacementSet,
+): MachineDecision | undefined {
   const { request, machine, surged } = snapshot;
   if (machine === undefined || machine.deleting || request.deletionIssued) return undefined;
   if (!isHooked(machine))
-    return surging('Marking the machine as the next to be deleted, and keeping it until its replacement is ready', [
-      hookWrite(machine, true, markOf(request)),
-    ]);
+    return surging(
+      'Marking the machine as the next to be deleted, and keeping it until its replacement is ready',
+      [hookWrite(machine, true, markOf(request))],
+    );
   const [set] = surged;
   if (set === undefined)
-    return surging(`Adding a machine to ${replacement.set.kind} ${replacement.set.name}`, [scaleWrite(replacement.set, request, 1)]);
+    return surging(`Adding a machine to ${replacement.set.kind} ${replacement.set.name}`, [
+      scaleWrite(replacement.set, request, 1),
+    ]);
   return isCompleteBeside(machine, replacement, snapshot)
     ? undefined
     : surging(`Waiting for the machine that was added: ${readyText(replacement, request)}`);
-};
+}
 
 /**
  * Surges by hook: OpenShift does not count such a machine, and creates another as soon as one is
  * deleted; the hook keeps the old one meanwhile.
  */
-const surgeByHook = (snapshot: MachineSnapshot, replacement: ReplacementSet): MachineDecision | undefined => {
+function surgeByHook(
+  snapshot: MachineSnapshot,
+  replacement: ReplacementSet,
+): MachineDecision | undefined {
   const { request, machine } = snapshot;
   if (machine === undefined) return undefined;
   const hooked = isHooked(machine);
   if (!machine.deleting) {
-    if (!hooked) return surging('Keeping the machine until its replacement is ready', [hookWrite(machine, true)]);
-    if (!request.deletionIssued) return { ...surging('Deleting the machine; its set creates another'), own: flagWrite(request) };
-    return surging('Deleting the machine; its set creates another', [deleteMachineWrite(machine, request)]);
+    if (!hooked)
+      return surging('Keeping the machine until its replacement is ready', [
+        hookWrite(machine, true),
+      ]);
+    if (!request.deletionIssued)
+      return {
+        ...surging('Deleting the machine; its set creates another'),
+        own: flagWrite(request),
+      };
+    return surging('Deleting the machine; its set creates another', [
+      deleteMachineWrite(machine, request),
+    ]);
   }
   if (!hooked || isComplete(replacement, request)) return undefined;
   return surging(`Waiting for the replacement: ${readyText(replacement, request)}`);
-};
+}
 
 /** Pauses work in progress before it changes a machine that has been paused meanwhile. */
-const pausedAt = (phase: MachinePhase, { pause, machine }: MachineSnapshot): MachineDecision | undefined =>
-  pause === undefined || machine === undefined ? undefined : { phase, ...pause, warning: true };
+function pausedAt(
+  phase: MachinePhase,
+  { pause, machine }: MachineSnapshot,
+): MachineDecision | undefined {
+  return pause === undefined || machine === undefined
+    ? undefined
+    : { phase, ...pause, warning: true };
+}
 
 /** Adds one machine before the node is drained. */
 export const surge: MachineStep = (snapshot, now) => {
   const { machine, replacement } = snapshot;
-  if (strategyOf(snapshot).strategy !== 'ReplaceWithSurge' || machine === undefined || replacement === undefined) return undefined;
+  if (
+    strategyOf(snapshot).strategy !== 'ReplaceWithSurge' ||
+    machine === undefined ||
+    replacement === undefined
+  )
+    return undefined;
   // Its pods have to leave within minutes, with or without another machine.
-  if (snapshot.pause !== undefined) return isUrgent(snapshot, now) ? undefined : pausedAt('Surging', snapshot);
-  return machine.api === 'capi' ? surgeByScale(snapshot, replacement) : surgeByHook(snapshot, replacement);
+  if (snapshot.pause !== undefined)
+    return isUrgent(snapshot, now) ? undefined : pausedAt('Surging', snapshot);
+  return machine.api === 'capi'
+    ? surgeByScale(snapshot, replacement)
+    : surgeByHook(snapshot, replacement);
 };
 
 /**
@@ -133,54 +200,76 @@ const lostAfter = 30;
  * silent: no kubelet terminates its pods, so a drain would wait for ever. An unknown node proves
  * nothing about that.
  */
-const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
+function isLost(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
   const { node, request, urgentSources } = snapshot;
   if (node === undefined || isReady(node)) return false;
   // A stop or a retirement may be announced without any right: for those the kubelet has to be
   // silent too, and the cluster ends the pods of such a node itself, after five minutes.
   const isSilent = conditionOf(node, 'Ready')?.status !== 'False';
-  const counts = (event: MachineEvent): boolean => urgentSources.has(event.source) && (isSilent || takesAtOnce(event));
+  const counts = (event: MachineEvent): boolean =>
+    urgentSources.has(event.source) && (isSilent || takesAtOnce(event));
   if (ended(snapshot) !== undefined) return takenBy(snapshot).some(counts);
-  const taking = request.events.filter(event => isPending(event) && takesMachine(event) && counts(event));
+  const taking = request.events.filter(
+    event => isPending(event) && takesMachine(event) && counts(event),
+  );
   const deadline = taking.length === 0 ? undefined : deadlineFor(snapshot);
   return deadline !== undefined && isBefore(secondsAfter(deadline, lostAfter), now);
-};
+}
 
-const childText = (snapshot: MachineSnapshot): string => {
+function childText(snapshot: MachineSnapshot): string {
   const { child } = snapshot;
   const message = child?.status['message'];
-  return typeof message === 'string' && message !== '' ? `${child?.name}: ${message}` : `${child?.name} is waiting to begin`;
-};
+  return typeof message === 'string' && message !== ''
+    ? `${child?.name}: ${message}`
+    : `${child?.name} is waiting to begin`;
+}
 
-const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
+function paused(snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined {
   const stop = closing(snapshot, now);
   if (stop === undefined) return undefined;
   const { child } = snapshot;
-  const next = stop.opens === undefined ? 'no opening is known' : `continues at ${timeText(stop.opens)}`;
+  const next =
+    stop.opens === undefined ? 'no opening is known' : `continues at ${timeText(stop.opens)}`;
   const requeueAt = stop.opens === undefined ? {} : { requeueAt: stop.opens };
   if (stop.atEnd === 'Pause') {
-    const writes = child !== undefined && !child.deleting && child.stage === 'Drain' ? [stageWrite(child, 'Cordon')] : [];
-    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused: the window has closed; ${next}`, writes, ...requeueAt };
+    const writes =
+      child !== undefined && !child.deleting && child.stage === 'Drain'
+        ? [stageWrite(child, 'Cordon')]
+        : [];
+    return {
+      phase: 'Draining',
+      reason: 'WindowClosed',
+      message: `Paused: the window has closed; ${next}`,
+      writes,
+      ...requeueAt,
+    };
   }
   const back = withdraw(snapshot);
   const message = `Released: the window has closed; ${next}`;
-  return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...requeueAt };
-};
+  return (
+    back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...requeueAt }
+  );
+}
 
 /** Reports whether its own Maintenance has drained the node, with the wanted drain policy. */
-const isEmptied = ({ child, childChanged }: MachineSnapshot): boolean => child !== undefined && !childChanged && isDrained(child);
+function isEmptied({ child, childChanged }: MachineSnapshot): boolean {
+  return child !== undefined && !childChanged && isDrained(child);
+}
 
 /**
  * Returns the decision for a foreign Maintenance: one of another node, or of another owner, proves
  * nothing here.
  */
-const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecision | undefined =>
-  other && {
-    phase: 'Draining',
-    reason: 'MaintenanceNotOurs',
-    message: `Maintenance ${other.name} has the name that this maintenance needs, but is of node ${other.nodeName}${other.part === undefined ? '' : ` and belongs to ${other.part.of}`}, not to ${request.key}: delete it`,
-    warning: true,
-  };
+function stranger({ stranger: other, request }: MachineSnapshot): MachineDecision | undefined {
+  return (
+    other && {
+      phase: 'Draining',
+      reason: 'MaintenanceNotOurs',
+      message: `Maintenance ${other.name} has the name that this maintenance needs, but is of node ${other.nodeName}${other.part === undefined ? '' : ` and belongs to ${other.part.of}`}, not to ${request.key}: delete it`,
+      warning: true,
+    }
+  );
+}
 
 /** Seconds until a node is looked up again. */
 const lookAgainAfter = 1;
@@ -190,16 +279,28 @@ const lookAgainAfter = 1;
  * machine names, or that would have its providerID, counts as existing until the API server has
  * denied it.
  */
-const unseen = ({ request, machine, nodeIsGone }: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
+function unseen(
+  { request, machine, nodeIsGone }: MachineSnapshot,
+  now: Temporal.Instant,
+): MachineDecision | undefined {
   if (machine === undefined || machine.deleting || nodeIsGone) return undefined;
   const name = nodeNameOf(request, machine);
   const { providerId } = machine;
   if (name === undefined && providerId === undefined) return undefined;
-  const what = name === undefined ? `a node with the providerID of Machine ${machine.name}` : `node ${name} of Machine ${machine.name}`;
+  const what =
+    name === undefined
+      ? `a node with the providerID of Machine ${machine.name}`
+      : `node ${name} of Machine ${machine.name}`;
   const message = `Waiting: reading ${what} from the API server`;
   const unseenNode = name === undefined ? { providerId: providerId ?? '' } : { name };
-  return { phase: 'Draining', reason: 'NodeUnknown', message, unseenNode, requeueAt: secondsAfter(now, lookAgainAfter) };
-};
+  return {
+    phase: 'Draining',
+    reason: 'NodeUnknown',
+    message,
+    unseenNode,
+    requeueAt: secondsAfter(now, lookAgainAfter),
+  };
+}
 
 /**
  * Holds and drains the node, by a Maintenance of its own: with the same budgets, quorum and
@@ -214,7 +315,13 @@ export const drain: MachineStep = (snapshot, now) => {
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';
   // A node may outlive the machine that was replaced: once drained and released, it is not taken
   // again.
-  if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
+  if (
+    isReplaced &&
+    machine === undefined &&
+    child === undefined &&
+    request.history.drainedAt !== undefined
+  )
+    return undefined;
   // Its event is over in either way: only the release of the node is left.
   if (!isReplaced && ended(snapshot) !== undefined) return undefined;
   if (node === undefined) return unseen(snapshot, now);
@@ -226,21 +333,34 @@ export const drain: MachineStep = (snapshot, now) => {
   const requeueAt = closesAt(snapshot, now);
   const common = { phase: 'Draining', reason: 'Drain', ...(requeueAt && { requeueAt }) } as const;
   if (child === undefined) {
-    return { ...common, message: `Node ${nodeName} is being taken out of service`, writes: [createChildWrite(snapshot, nodeName, now)] };
+    return {
+      ...common,
+      message: `Node ${nodeName} is being taken out of service`,
+      writes: [createChildWrite(snapshot, nodeName, now)],
+    };
   }
   if (snapshot.childChanged && !child.deleting)
-    return { ...common, message: `Restoring the drain policy of ${child.name}`, writes: [childDrainWrite(child, request)] };
+    return {
+      ...common,
+      message: `Restoring the drain policy of ${child.name}`,
+      writes: [childDrainWrite(child, request)],
+    };
   if (child.stage === 'Cordon' && !child.deleting)
     return { ...common, message: 'The drain continues', writes: [stageWrite(child, 'Drain')] };
   return { ...common, message: childText(snapshot) };
 };
 
-const replacing = (message: string, writes: NonNullable<MachineDecision['writes']> = []): MachineDecision => ({
-  phase: 'Replacing',
-  reason: 'MachineDeletion',
-  message,
-  writes,
-});
+function replacing(
+  message: string,
+  writes: NonNullable<MachineDecision['writes']> = [],
+): MachineDecision {
+  return {
+    phase: 'Replacing',
+    reason: 'MachineDeletion',
+    message,
+    writes,
+  };
+}
 
 /**
  * Releases the surge of Cluster API, whose set deletes a machine that is being deleted first when
@@ -248,43 +368,50 @@ const replacing = (message: string, writes: NonNullable<MachineDecision['writes'
  * by the added one, and then the hook is removed: whatever else is being deleted, exactly this
  * machine goes. The flag is stored first: from then on the work only goes forward.
  */
-const letGoByScale = (snapshot: MachineSnapshot): MachineDecision | undefined => {
+function letGoByScale(snapshot: MachineSnapshot): MachineDecision | undefined {
   const { request, surged, machine } = snapshot;
   const [set] = surged;
   if (set === undefined) return undefined;
   // Its set has created another one already.
   if (machine === undefined) return revertScale(snapshot, set);
-  if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
-  if (!machine.deleting) return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
-  return replacing(`${set.kind} ${set.name} gets its replica count back`, [scaleWrite(set, request, -1)]);
-};
+  if (!request.deletionIssued)
+    return { ...replacing('Deleting the machine'), own: flagWrite(request) };
+  if (!machine.deleting)
+    return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
+  return replacing(`${set.kind} ${set.name} gets its replica count back`, [
+    scaleWrite(set, request, -1),
+  ]);
+}
 
-const letGoByDeletion = ({ request, machine }: MachineSnapshot): MachineDecision | undefined => {
+function letGoByDeletion({ request, machine }: MachineSnapshot): MachineDecision | undefined {
   if (machine === undefined) return undefined;
   if (!machine.deleting) {
-    if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
+    if (!request.deletionIssued)
+      return { ...replacing('Deleting the machine'), own: flagWrite(request) };
     return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
   }
-  return isHooked(machine) ? replacing('Removing the pre-drain hook of the machine', [hookWrite(machine, false)]) : undefined;
-};
+  return isHooked(machine)
+    ? replacing('Removing the pre-drain hook of the machine', [hookWrite(machine, false)])
+    : undefined;
+}
 
-const goneText = ({ machine }: MachineSnapshot): string => {
+function goneText({ machine }: MachineSnapshot): string {
   const others = machine?.preDrainHooks.map(({ name, owner }) => `${name} (${owner})`).join(', ');
   const hooks = others === undefined || others === '' ? '' : `; hooks of others: ${others}`;
   return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
-};
+}
 
 /**
  * Keeps the machine while the operator runs on it. The operator leaves a node as soon as another
  * one can run it: such a machine is the last that may run it.
  */
-const keptByOperator = (snapshot: MachineSnapshot): MachineDecision | undefined => {
+function keptByOperator(snapshot: MachineSnapshot): MachineDecision | undefined {
   const { machine, node, operatorPod } = snapshot;
   const isGoing = machine === undefined || (machine.deleting && !isHooked(machine));
   if (operatorPod === undefined || isGoing) return undefined;
   const message = `Pod ${operatorPod} of the operator runs on node ${node?.name ?? ''}: machine ${machine.name} is kept until another node runs it. ${childText(snapshot)}`;
   return { phase: 'Draining', reason: 'OperatorStays', message, warning: true };
-};
+}
 
 /**
  * Deletes the machine; the strategy is done when the set has as many Ready machines as required.

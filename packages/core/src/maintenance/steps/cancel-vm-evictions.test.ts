@@ -9,20 +9,35 @@ import type { NodeSnapshot } from '../snapshot.ts';
 import { cancelVmEvictions } from './cancel-vm-evictions.ts';
 
 /** Whether the VM of the node, which is marked to leave it, is called back. */
-const calledBack = (
+function calledBack(
   progresses: readonly RequestProgress[],
   leaving: readonly MaintenanceRequest[],
   over: Partial<NodeSnapshot> = {},
-): boolean => {
+): boolean {
   const vms = makeVms({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })] });
-  return cancelVmEvictions({ ...makeContext(progresses, { vms, node: makeNode(), ...over }), leaving }).context.writes.length > 0;
-};
-const requestIn = (history: Partial<MaintenanceRequest['history']>, over: Partial<MaintenanceRequest> = {}) =>
-  makeRequest('one', { history: { ...noHistory, ...history }, ...over });
+  return (
+    cancelVmEvictions({ ...makeContext(progresses, { vms, node: makeNode(), ...over }), leaving })
+      .context.writes.length > 0
+  );
+}
+function requestIn(
+  history: Partial<MaintenanceRequest['history']>,
+  over: Partial<MaintenanceRequest> = {},
+) {
+  return makeRequest('one', { history: { ...noHistory, ...history }, ...over });
+}
 const begun = requestIn({ drainStartedAt: at(0) });
 
 describe('with the release of a node its VMs are called back', () => {
-  const states = ['Draining', 'Detaching', 'Drained', 'Failed', 'Pending', 'Announced', 'Cordoned'] as const;
+  const states = [
+    'Draining',
+    'Detaching',
+    'Drained',
+    'Failed',
+    'Pending',
+    'Announced',
+    'Cordoned',
+  ] as const;
   for (const state of states) {
     const expected = ['Draining', 'Detaching', 'Drained', 'Failed'].includes(state);
     test(`${state}: ${expected ? 'they may have been asked for' : 'nobody has asked for them'}`, () =>
@@ -39,9 +54,15 @@ describe('with the release of a node its VMs are called back', () => {
     assert.equal(calledBack([], [begun], { node: heldNode }), false);
     assert.equal(calledBack([], [begun], { node: makeNode({ unschedulable: true }) }), false);
     assert.equal(calledBack([makeProgress()], [begun]), false);
-    const context = makeContext([], { vms: makeVms({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })] }) });
+    const context = makeContext([], {
+      vms: makeVms({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })] }),
+    });
     const { node: _, ...snapshot } = context.snapshot;
-    assert.deepEqual(cancelVmEvictions({ ...context, snapshot, leaving: [begun] }).context.writes, [], 'nobody knows whether it is held');
+    assert.deepEqual(
+      cancelVmEvictions({ ...context, snapshot, leaving: [begun] }).context.writes,
+      [],
+      'nobody knows whether it is held',
+    );
   });
 });
 
@@ -52,14 +73,27 @@ describe('a drain that does not go on calls back what it asked for', () => {
     ['it goes on', { request: begun }, false],
     ['it waits for its lease', { request: begun, granted: false }, false],
     ['it has never begun, and pauses', { request: requestIn({}), paused: true }, false],
-    ['it has failed, and does not hold the node', { request: begun, failure: 'GivenBack', holds: false }, false],
-    ['it pauses, and does not hold the node', { request: begun, paused: true, holds: false }, false],
+    [
+      'it has failed, and does not hold the node',
+      { request: begun, failure: 'GivenBack', holds: false },
+      false,
+    ],
+    [
+      'it pauses, and does not hold the node',
+      { request: begun, paused: true, holds: false },
+      false,
+    ],
   ];
   for (const [what, progress, expected] of rows)
     test(`${what}: ${expected ? 'called back' : 'left alone'}`, () => {
       assert.equal(calledBack([makeProgress(progress)], [], { node: heldNode }), expected);
     });
   test('it pauses, and another goes on: left alone', () => {
-    assert.equal(calledBack([makeProgress({ request: begun, paused: true }), makeProgress()], [], { node: heldNode }), false);
+    assert.equal(
+      calledBack([makeProgress({ request: begun, paused: true }), makeProgress()], [], {
+        node: heldNode,
+      }),
+      false,
+    );
   });
 });

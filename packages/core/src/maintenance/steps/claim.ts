@@ -1,17 +1,25 @@
-import { claimAnnotation, hasFinalizer, type MaintenanceRequest, pathOf } from '../../request/request.ts';
+import {
+  claimAnnotation,
+  hasFinalizer,
+  type MaintenanceRequest,
+  pathOf,
+} from '../../request/request.ts';
 import type { Write } from '../../write.ts';
 import { kubeEventFor, type ReconcileStep } from '../reconcile-context.ts';
 
 /** Reports whether the request is claimed. Nothing is done for it before. */
-export const isClaimed = (request: MaintenanceRequest): boolean =>
-  request.claim !== 'none' && (hasFinalizer(request) || request.adapter.finalizer === undefined);
+export function isClaimed(request: MaintenanceRequest): boolean {
+  return (
+    request.claim !== 'none' && (hasFinalizer(request) || request.adapter.finalizer === undefined)
+  );
+}
 
 /**
  * Returns the write that sets finalizer and mark at once. An object that already has the finalizer
  * comes from the previous operator, and has begun; so may any object of a kind without a finalizer:
  * the marks on the node decide then.
  */
-const claimOf = (request: MaintenanceRequest): Write => {
+function claimOf(request: MaintenanceRequest): Write {
   const { finalizer } = request.adapter;
   const takenOver = finalizer === undefined || hasFinalizer(request);
   const finalizers = takenOver ? request.finalizers : [...request.finalizers, finalizer];
@@ -31,7 +39,7 @@ const claimOf = (request: MaintenanceRequest): Write => {
     adapter: request.adapter.name,
     events: takenOver ? [] : [kubeEventFor(request, 'Normal', request.adapter.events.begun)],
   };
-};
+}
 
 /**
  * Claims requests. Nothing is done for a request before its finalizer is stored: from then on it

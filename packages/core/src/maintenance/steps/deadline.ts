@@ -13,7 +13,11 @@ export const deadline: ReconcileStep = context => ({
   context: {
     ...context,
     progresses: context.progresses.map(progress => {
-      const isOpen = isDraining(progress) && !progress.paused && progress.failure === undefined && progress.drain?.complete === false;
+      const isOpen =
+        isDraining(progress) &&
+        !progress.paused &&
+        progress.failure === undefined &&
+        progress.drain?.complete === false;
       return isOpen ? { ...progress, ...outOfTime(rungOf(progress, context.now)) } : progress;
     }),
   },

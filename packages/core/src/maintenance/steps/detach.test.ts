@@ -11,22 +11,27 @@ import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 
 /** Volumes of pods that have left are waited for. */
 
-const attachment = (volume?: string): Attachment => ({
-  key: `va-${volume}`,
-  uid: 'va',
-  resourceVersion: '1',
-  nodeName: 'n1',
-  ...(volume !== undefined && { volume }),
+function attachment(volume?: string): Attachment {
+  return {
+    key: `va-${volume}`,
+    uid: 'va',
+    resourceVersion: '1',
+    nodeName: 'n1',
+    ...(volume !== undefined && { volume }),
+  };
+}
+const stays = makePod('agent', {
+  owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' },
+  claims: ['data'],
 });
-const stays = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' }, claims: ['data'] });
 const patient = makeRequest('one');
 const hasty = makeRequest('two', { policy: { ...seedPolicy, waitForVolumeDetach: false } });
 
 /** The reports of one look, and when the next one is due, in seconds. */
-const judged = (
+function judged(
   snapshot: NodeSnapshot,
   now: Temporal.Instant,
-): { readonly reports: readonly Report[]; readonly requeueAt: number | undefined } => {
+): { readonly reports: readonly Report[]; readonly requeueAt: number | undefined } {
   const reports: Report[] = [];
   const requests = snapshot.requests.map(request => ({
     ...request,
@@ -36,16 +41,25 @@ const judged = (
   const leases = new Map([[ourLease.key, { ...ourLease, durationSeconds: 36_000 }]]);
   const { requeueAt } = decide({ ...snapshot, requests, terms, leases }, now);
   return { reports, requeueAt: requeueAt && secondsBetween(at(0), requeueAt) };
-};
+}
 
-const look = (over: Partial<NodeSnapshot>) => {
-  const { writes, lookups } = decide(makeSnapshot({ attachments: [attachment('pv-1')], ...over }), at(100));
+function look(over: Partial<NodeSnapshot>) {
+  const { writes, lookups } = decide(
+    makeSnapshot({ attachments: [attachment('pv-1')], ...over }),
+    at(100),
+  );
   const told = writes.flatMap(({ reportOf, body }) =>
     reportOf === undefined ? [] : [body['status'] as { phase: string; blockers: string[] }],
   );
-  return { lookups, phases: told.map(({ phase }) => phase), blockers: told.flatMap(({ blockers }) => blockers) };
-};
-const phases = (requests: readonly MaintenanceRequest[], over: Partial<NodeSnapshot> = {}) => look({ requests, ...over }).phases;
+  return {
+    lookups,
+    phases: told.map(({ phase }) => phase),
+    blockers: told.flatMap(({ blockers }) => blockers),
+  };
+}
+function phases(requests: readonly MaintenanceRequest[], over: Partial<NodeSnapshot> = {}) {
+  return look({ requests, ...over }).phases;
+}
 
 test('by whom the policy says so, and by nobody else', () => {
   assert.deepEqual(phases([patient]), ['Detaching']);
@@ -55,7 +69,9 @@ test('by whom the policy says so, and by nobody else', () => {
 
 test('where nobody knows what is attached, nobody says that all is detached', () => {
   const { attachments: _unknown, ...snapshot } = makeSnapshot({ requests: [patient, hasty] });
-  const told = decide(snapshot, at(100)).writes.flatMap(({ reportOf, body }) => (reportOf === undefined ? [] : [body['status']]));
+  const told = decide(snapshot, at(100)).writes.flatMap(({ reportOf, body }) =>
+    reportOf === undefined ? [] : [body['status']],
+  );
   assert.deepEqual(
     told.map(status => (status as { phase: string; blockers: string[] }).phase),
     ['Detaching', 'Drained'],
@@ -65,8 +81,16 @@ test('where nobody knows what is attached, nobody says that all is detached', ()
 
 test('not before the pods have left: till then they are what is waited for', () => {
   assert.deepEqual(look({ pods: [makePod('a')], budgets: [] }).phases, ['Draining']);
-  const denied = { method: 'evict', outcome: { kind: 'denied', message: 'no' }, at: at(99), tries: 1 } as const;
-  assert.deepEqual(look({ pods: [makePod('a')], attempts: new Map([['uid-shop-a', denied]]) }).blockers, ['AdmissionDenied a']);
+  const denied = {
+    method: 'evict',
+    outcome: { kind: 'denied', message: 'no' },
+    at: at(99),
+    tries: 1,
+  } as const;
+  assert.deepEqual(
+    look({ pods: [makePod('a')], attempts: new Map([['uid-shop-a', denied]]) }).blockers,
+    ['AdmissionDenied a'],
+  );
 });
 
 test('an inline volume is nobody’s that could be waited for', () => {
@@ -90,7 +114,10 @@ test('claims of pods that stay are looked up first, and only where there is some
 describe('what a volume waits for is said with its driver, and with what that said', () => {
   const told = (over: Partial<Attachment>, now = 100, notes = emptyMemo) => {
     const attachments = [{ ...attachment('pv-1'), attacher: 'ebs.csi.aws.com', ...over }];
-    const { reports } = judged(makeSnapshot({ requests: [patient], attachments, memo: notes }), at(now));
+    const { reports } = judged(
+      makeSnapshot({ requests: [patient], attachments, memo: notes }),
+      at(now),
+    );
     return reports.flatMap(({ blockers }) => blockers)[0];
   };
   const rows: readonly (readonly [
@@ -101,7 +128,14 @@ describe('what a volume waits for is said with its driver, and with what that sa
     words: RegExp,
     helps: RegExp | undefined,
   ])[] = [
-    ['not asked for yet', {}, 100, 'VolumeAttached', /^volume pv-1 of a pod that left is still attached$/, undefined],
+    [
+      'not asked for yet',
+      {},
+      100,
+      'VolumeAttached',
+      /^volume pv-1 of a pod that left is still attached$/,
+      undefined,
+    ],
     [
       'asked for',
       { detachAskedAt: at(90) },
@@ -134,19 +168,32 @@ describe('what a volume waits for is said with its driver, and with what that sa
       assert.match(blocker?.message ?? '', words);
       if (helps === undefined) assert.equal(blocker?.remedy, undefined);
       else assert.match(blocker?.remedy ?? '', helps);
-      assert.doesNotMatch(blocker?.remedy ?? '', /delete/, 'the attachment of a node that runs is never to be deleted');
+      assert.doesNotMatch(
+        blocker?.remedy ?? '',
+        /delete/,
+        'the attachment of a node that runs is never to be deleted',
+      );
     });
 
   test('not asked for in six minutes: the kubelet or kube-controller-manager', () => {
     const notes = { ...emptyMemo, blockedSince: new Map([['VolumeAttached  pv-1', at(0)]]) };
     assert.equal(told({}, 359, notes)?.cause, 'VolumeAttached');
     assert.match(told({}, 360, notes)?.remedy ?? '', /attach-detach controller/);
-    assert.equal(judged(makeSnapshot({ requests: [patient], attachments: [attachment('pv-1')], memo: notes }), at(10)).requeueAt, 360);
+    assert.equal(
+      judged(
+        makeSnapshot({ requests: [patient], attachments: [attachment('pv-1')], memo: notes }),
+        at(10),
+      ).requeueAt,
+      360,
+    );
   });
 });
 
 describe('the time limit of a drain bounds its volumes too', () => {
-  const bounded = (action: Rung['action'], over: Partial<MaintenanceRequest> = {}): MaintenanceRequest =>
+  const bounded = (
+    action: Rung['action'],
+    over: Partial<MaintenanceRequest> = {},
+  ): MaintenanceRequest =>
     makeRequest('one', {
       policy: { ...seedPolicy, ladder: [{ afterSeconds: 60, action }] },
       history: { ...noHistory, state: 'Detaching', drainStartedAt: at(0) },
@@ -155,11 +202,13 @@ describe('the time limit of a drain bounds its volumes too', () => {
   const seen = (request: MaintenanceRequest, now: number) =>
     judged(makeSnapshot({ requests: [request], attachments: [attachment('pv-1')] }), at(now));
   test('one that fails, one that releases, and what asks for nothing of the kind', () => {
-    const ends = (action: Rung['action'], now: number) => seen(bounded(action), now).reports.map(({ state, failure }) => [state, failure]);
+    const ends = (action: Rung['action'], now: number) =>
+      seen(bounded(action), now).reports.map(({ state, failure }) => [state, failure]);
     assert.deepEqual(ends('Fail', 59), [['Detaching', undefined]]);
     assert.deepEqual(ends('Fail', 60), [['Failed', 'DeadlineExceeded']]);
     assert.deepEqual(ends('Release', 60), [['Failed', 'GivenBack']]);
-    for (const action of ['Delete', 'KeepTrying'] as const) assert.deepEqual(ends(action, 60), [['Detaching', undefined]]);
+    for (const action of ['Delete', 'KeepTrying'] as const)
+      assert.deepEqual(ends(action, 60), [['Detaching', undefined]]);
     assert.deepEqual(
       seen(bounded('Fail'), 60).reports[0]?.blockers.map(({ volume }) => volume),
       ['pv-1'],
@@ -168,7 +217,9 @@ describe('the time limit of a drain bounds its volumes too', () => {
   });
   test('it is looked out for', () => assert.equal(seen(bounded('Fail'), 10).requeueAt, 60));
   test('one that was complete once is not ended by what comes later', () => {
-    const request = bounded('Fail', { history: { ...noHistory, state: 'Drained', drainStartedAt: at(0), drainedAt: at(30) } });
+    const request = bounded('Fail', {
+      history: { ...noHistory, state: 'Drained', drainStartedAt: at(0), drainedAt: at(30) },
+    });
     assert.deepEqual(
       seen(request, 90).reports.map(({ state }) => state),
       ['Detaching'],

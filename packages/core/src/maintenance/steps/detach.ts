@@ -1,47 +1,84 @@
 import { isBefore } from '@drydock/apimachinery';
-import { type Attachment, attachmentBlockerInfo, attachmentsUnknown, detachOverdueAt } from '../../drain/blockers/attachment.ts';
+import {
+  type Attachment,
+  attachmentBlockerInfo,
+  attachmentsUnknown,
+  detachOverdueAt,
+} from '../../drain/blockers/attachment.ts';
 import { knownSince } from '../../drain/blockers/blocker.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 
 /** Returns the claims of the pods that are still on the node: their volumes may stay attached. */
-const claimsInUse = ({ snapshot }: ReconcileContext): readonly string[] => [
-  ...new Set((snapshot.pods ?? []).flatMap(({ namespace, claims }) => claims.map(claim => `${namespace}/${claim}`))),
-];
+function claimsInUse({ snapshot }: ReconcileContext): readonly string[] {
+  return [
+    ...new Set(
+      (snapshot.pods ?? []).flatMap(({ namespace, claims }) =>
+        claims.map(claim => `${namespace}/${claim}`),
+      ),
+    ),
+  ];
+}
 
-const waitsForVolumes = ({ request, drain }: RequestProgress): boolean => drain?.emptied === true && request.policy.waitForVolumeDetach;
+function waitsForVolumes({ request, drain }: RequestProgress): boolean {
+  return drain?.emptied === true && request.policy.waitForVolumeDetach;
+}
 
 /** Returns since when the attachment of this volume has been reported. */
-const toldSince = (attachment: Attachment, { request }: RequestProgress, { snapshot, now }: ReconcileContext): Temporal.Instant => {
-  const one = { cause: 'VolumeAttached', volume: attachment.volume ?? attachment.key, message: '' } as const;
+function toldSince(
+  attachment: Attachment,
+  { request }: RequestProgress,
+  { snapshot, now }: ReconcileContext,
+): Temporal.Instant {
+  const one = {
+    cause: 'VolumeAttached',
+    volume: attachment.volume ?? attachment.key,
+    message: '',
+  } as const;
   const lasting = { cause: 'DetachFailed', afterSeconds: 0 } as const;
-  return knownSince({ ...one, lasting }, snapshot.memo.blockedSince, request.history.blockedSince) ?? now;
-};
+  return (
+    knownSince({ ...one, lasting }, snapshot.memo.blockedSince, request.history.blockedSince) ?? now
+  );
+}
 
-const isDraining = (progress: RequestProgress): progress is RequestProgress & { readonly drain: NonNullable<RequestProgress['drain']> } =>
-  progress.drain !== undefined && waitsForVolumes(progress);
+function isDraining(
+  progress: RequestProgress,
+): progress is RequestProgress & { readonly drain: NonNullable<RequestProgress['drain']> } {
+  return progress.drain !== undefined && waitsForVolumes(progress);
+}
 
 /** Makes the draining requests wait until the attachments are known. */
-const withUnknown = (context: ReconcileContext): ReconcileContext => ({
-  ...context,
-  progresses: context.progresses.map(progress =>
-    isDraining(progress) ? { ...progress, drain: { ...progress.drain, complete: false, blockerInfos: [attachmentsUnknown] } } : progress,
-  ),
-});
+function withUnknown(context: ReconcileContext): ReconcileContext {
+  return {
+    ...context,
+    progresses: context.progresses.map(progress =>
+      isDraining(progress)
+        ? {
+            ...progress,
+            drain: { ...progress.drain, complete: false, blockerInfos: [attachmentsUnknown] },
+          }
+        : progress,
+    ),
+  };
+}
 
-const withAttached = (context: ReconcileContext, left: readonly Attachment[]): ReconcileContext => {
+function withAttached(context: ReconcileContext, left: readonly Attachment[]): ReconcileContext {
   const { now } = context;
   const waiting = context.progresses.filter(waitsForVolumes);
-  const overdue = waiting.flatMap(progress => left.map(one => detachOverdueAt(one, toldSince(one, progress, context))));
+  const overdue = waiting.flatMap(progress =>
+    left.map(one => detachOverdueAt(one, toldSince(one, progress, context))),
+  );
   return {
     ...context,
     moments: [...context.moments, ...overdue.filter(moment => isBefore(now, moment))],
     progresses: context.progresses.map(progress => {
       if (!isDraining(progress)) return progress;
-      const blockerInfos = left.map(one => attachmentBlockerInfo(one, toldSince(one, progress, context), now));
+      const blockerInfos = left.map(one =>
+        attachmentBlockerInfo(one, toldSince(one, progress, context), now),
+      );
       return { ...progress, drain: { ...progress.drain, complete: false, blockerInfos } };
     }),
   };
-};
+}
 
 /**
  * Waits for the volumes. A disk must not be pulled from under a node: on a drained node, no volume
@@ -51,11 +88,17 @@ export const detach: ReconcileStep = context => {
   const { attachments, volumes } = context.snapshot;
   if (attachments === undefined) return { done: true, context: withUnknown(context) };
   const persistent = attachments.filter(({ volume }) => volume !== undefined);
-  if (persistent.length === 0 || !context.progresses.some(waitsForVolumes)) return { done: true, context };
+  if (persistent.length === 0 || !context.progresses.some(waitsForVolumes))
+    return { done: true, context };
   const claims = claimsInUse(context);
-  const lookups = claims.flatMap(key => (volumes.has(key) ? [] : [{ kind: 'PersistentVolumeClaim', key } as const]));
-  if (lookups.length > 0) return { done: false, context: { ...context, lookups: [...context.lookups, ...lookups] } };
+  const lookups = claims.flatMap(key =>
+    volumes.has(key) ? [] : [{ kind: 'PersistentVolumeClaim', key } as const],
+  );
+  if (lookups.length > 0)
+    return { done: false, context: { ...context, lookups: [...context.lookups, ...lookups] } };
   const used = new Set(claims.map(claim => volumes.get(claim)));
   const left = persistent.filter(({ volume }) => !used.has(volume));
-  return left.length === 0 ? { done: true, context } : { done: true, context: withAttached(context, left) };
+  return left.length === 0
+    ? { done: true, context }
+    : { done: true, context: withAttached(context, left) };
 };

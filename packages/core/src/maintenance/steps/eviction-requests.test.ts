@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EvictionRequest, EvictionRequestsKnown } from '../../drain/responders/eviction-request.ts';
+import type {
+  EvictionRequest,
+  EvictionRequestsKnown,
+} from '../../drain/responders/eviction-request.ts';
 import type { ActiveResponder } from '../../drain/responders/lifecycle-eviction.ts';
 import { at, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../testing/make.ts';
 import { makeContext } from '../../testing/make-context.ts';
@@ -8,7 +11,9 @@ import type { ReconcileContext } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 import { cleanUpEvictionRequests } from './eviction-requests.ts';
 
-const request = (over: Partial<EvictionRequest> = {}): EvictionRequest => makeEvictionRequest({ isObserved: true, ...over });
+function request(over: Partial<EvictionRequest> = {}): EvictionRequest {
+  return makeEvictionRequest({ isObserved: true, ...over });
+}
 
 type Case = {
   readonly own?: readonly EvictionRequest[];
@@ -20,36 +25,57 @@ type Case = {
 
 const mover: ActiveResponder = { name: 'mover.example/m', createdAt: at(0) };
 
-const tidied = ({ own = [request()], known, responder, snapshot, context }: Case = {}) =>
-  cleanUpEvictionRequests({
+function tidied({ own = [request()], known, responder, snapshot, context }: Case = {}) {
+  return cleanUpEvictionRequests({
     ...makeContext([], {
       node: makeNode(),
       requests: [makeRequest('one', { stage: 'Drain' })],
       pods: [makePod('a')],
-      evictionRequests: { mode: 'Auto', areAnswered: true, own: new Map(own.map(one => [one.key, one])), ...known },
+      evictionRequests: {
+        mode: 'Auto',
+        areAnswered: true,
+        own: new Map(own.map(one => [one.key, one])),
+        ...known,
+      },
       ...(responder && { responders: new Map([['uid-shop-a', { ...mover, ...responder }]]) }),
       ...snapshot,
     }),
     isDrainJudged: true,
     ...context,
   });
+}
 
 const wanted = { context: { evictable: new Set(['uid-shop-a']) } };
 
 /** What is written about it: the method alone says it. */
-const action = (one: Case): string => tidied(one).context.writes.map(({ method }) => method)[0] ?? 'keep';
+function action(one: Case): string {
+  return tidied(one).context.writes.map(({ method }) => method)[0] ?? 'keep';
+}
 
 describe('a request for a pod that is wanted gone', () => {
   const rows: readonly (readonly [what: string, Case, expected: string])[] = [
     ['goes on', {}, 'keep'],
-    ['goes on while it is young and nobody has looked at it', { own: [request({ isObserved: false, createdAt: at(71) })] }, 'keep'],
+    [
+      'goes on while it is young and nobody has looked at it',
+      { own: [request({ isObserved: false, createdAt: at(71) })] },
+      'keep',
+    ],
     ['that nobody has looked at in time', { own: [request({ isObserved: false })] }, 'DELETE'],
-    ['that has come to its end stays, so that it is not made again', { own: [request({ isOver: true })] }, 'keep'],
+    [
+      'that has come to its end stays, so that it is not made again',
+      { own: [request({ isOver: true })] },
+      'keep',
+    ],
     ['whose pod is gone', { snapshot: { pods: [makePod('b')] } }, 'DELETE'],
     ['when requests are switched off', { known: { mode: 'Never' } }, 'DELETE'],
-    ['when requests are switched off and a responder has its turn', { known: { mode: 'Never' }, responder: {} }, 'PATCH'],
+    [
+      'when requests are switched off and a responder has its turn',
+      { known: { mode: 'Never' }, responder: {} },
+      'PATCH',
+    ],
   ];
-  for (const [what, one, expected] of rows) test(`${what}: ${expected}`, () => assert.equal(action({ ...wanted, ...one }), expected));
+  for (const [what, one, expected] of rows)
+    test(`${what}: ${expected}`, () => assert.equal(action({ ...wanted, ...one }), expected));
 });
 
 describe('a request for a pod that may stay', () => {
@@ -58,8 +84,16 @@ describe('a request for a pod that may stay', () => {
     ['of which the default responder has its turn', { responder: { isDefault: true } }, 'DELETE'],
     ['of which nobody has a turn', {}, 'DELETE'],
     ['that has come to its end', { own: [request({ isOver: true })], responder: {} }, 'DELETE'],
-    ['that has been withdrawn stays for its responder', { own: [request({ withdrawnAt: at(71) })], responder: {} }, 'keep'],
-    ['that was withdrawn long ago', { own: [request({ withdrawnAt: at(70) })], responder: {} }, 'DELETE'],
+    [
+      'that has been withdrawn stays for its responder',
+      { own: [request({ withdrawnAt: at(71) })], responder: {} },
+      'keep',
+    ],
+    [
+      'that was withdrawn long ago',
+      { own: [request({ withdrawnAt: at(70) })], responder: {} },
+      'DELETE',
+    ],
     [
       'of a node that is released: its pods are not watched any more',
       { snapshot: { pods: undefined, requests: [] } as never, responder: {} },
@@ -67,21 +101,29 @@ describe('a request for a pod that may stay', () => {
     ],
     [
       'of a node whose maintenance is being deleted',
-      { snapshot: { requests: [makeRequest('one', { deleting: true })] }, context: { isDrainJudged: false } },
+      {
+        snapshot: { requests: [makeRequest('one', { deleting: true })] },
+        context: { isDrainJudged: false },
+      },
       'DELETE',
     ],
     ['as long as the drain has not been looked at', { context: { isDrainJudged: false } }, 'keep'],
     [
       'of a node that is only cordoned',
-      { snapshot: { requests: [makeRequest('one', { stage: 'Cordon' })] }, context: { isDrainJudged: false } },
+      {
+        snapshot: { requests: [makeRequest('one', { stage: 'Cordon' })] },
+        context: { isDrainJudged: false },
+      },
       'DELETE',
     ],
   ];
-  for (const [what, one, expected] of rows) test(`${what}: ${expected}`, () => assert.equal(action(one), expected));
+  for (const [what, one, expected] of rows)
+    test(`${what}: ${expected}`, () => assert.equal(action(one), expected));
 });
 
 test('a withdrawal is guarded by the version, a deletion by the uid', () => {
-  const path = '/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/drydock-uid-shop-a';
+  const path =
+    '/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/drydock-uid-shop-a';
   const [patch] = tidied({ responder: {} }).context.writes;
   assert.deepEqual(
     [patch?.path, patch?.style, patch?.cache, patch?.body['spec']],
@@ -89,7 +131,10 @@ test('a withdrawal is guarded by the version, a deletion by the uid', () => {
   );
   assert.match(JSON.stringify(patch?.body['metadata']), /"resourceVersion":"5"/);
   const [deletion] = tidied().context.writes;
-  assert.deepEqual([deletion?.path, deletion?.body['preconditions']], [path, { uid: 'request-uid' }]);
+  assert.deepEqual(
+    [deletion?.path, deletion?.body['preconditions']],
+    [path, { uid: 'request-uid' }],
+  );
 });
 
 test('a withdrawn request is looked at again when its time is over', () => {
@@ -98,15 +143,33 @@ test('a withdrawn request is looked at again when its time is over', () => {
 });
 
 test('that nobody answers is said once, of the node, whatever number of requests shows it', () => {
-  const silent = [request({ isObserved: false }), request({ isObserved: false, podUid: 'uid-shop-b', key: 'shop/b' })];
+  const silent = [
+    request({ isObserved: false }),
+    request({ isObserved: false, podUid: 'uid-shop-b', key: 'shop/b' }),
+  ];
   const pods = [makePod('a'), makePod('b')];
-  const all = { own: silent, snapshot: { pods }, context: { evictable: new Set(['uid-shop-a', 'uid-shop-b']) } };
+  const all = {
+    own: silent,
+    snapshot: { pods },
+    context: { evictable: new Set(['uid-shop-a', 'uid-shop-b']) },
+  };
   const { context, requestUnanswered } = tidied(all);
   const notes = context.writes.flatMap(({ events: announce }) => announce);
-  assert.deepEqual([requestUnanswered, context.writes.length, notes.map(({ reason }) => reason)], [true, 2, ['EvictionRequestUnanswered']]);
-  assert.deepEqual(notes[0]?.about, { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid' });
+  assert.deepEqual(
+    [requestUnanswered, context.writes.length, notes.map(({ reason }) => reason)],
+    [true, 2, ['EvictionRequestUnanswered']],
+  );
+  assert.deepEqual(notes[0]?.about, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    name: 'n1',
+    uid: 'node-uid',
+  });
   const known = tidied({ ...all, known: { areAnswered: false } });
-  assert.deepEqual([known.requestUnanswered, known.context.writes.flatMap(({ events: announce }) => announce)], [false, []]);
+  assert.deepEqual(
+    [known.requestUnanswered, known.context.writes.flatMap(({ events: announce }) => announce)],
+    [false, []],
+  );
   const { node: _node, ...nodeless } = tidied(all).context.snapshot;
   assert.equal(
     cleanUpEvictionRequests({ ...context, writes: [], snapshot: nodeless }).context.writes.length,

@@ -12,31 +12,44 @@ import { nodeSubject, type ReconcileContext } from '../reconcile-context.ts';
 
 /** Clean-up of our EvictionRequests: no other controller deletes them. */
 
-const deletion = ({ uid, ...request }: EvictionRequest, announce: readonly KubeEvent[] = []): Write => ({
-  description: announce.length > 0 ? 'delete an EvictionRequest that no controller has answered' : 'delete an EvictionRequest',
-  method: 'DELETE',
-  path: evictionRequestPath(request),
-  body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-  cache: 'evictionRequests',
-  events: announce,
-});
+function deletion(
+  { uid, ...request }: EvictionRequest,
+  announce: readonly KubeEvent[] = [],
+): Write {
+  return {
+    description:
+      announce.length > 0
+        ? 'delete an EvictionRequest that no controller has answered'
+        : 'delete an EvictionRequest',
+    method: 'DELETE',
+    path: evictionRequestPath(request),
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+    cache: 'evictionRequests',
+    events: announce,
+  };
+}
 
-const withdrawn = (request: EvictionRequest, now: Temporal.Instant): Write => ({
-  description: 'withdraw an EvictionRequest',
-  method: 'PATCH',
-  style: 'merge',
-  path: evictionRequestPath(request),
-  body: withdrawal(request, now) as JsonObject,
-  cache: 'evictionRequests',
-  events: [],
-});
+function withdrawn(request: EvictionRequest, now: Temporal.Instant): Write {
+  return {
+    description: 'withdraw an EvictionRequest',
+    method: 'PATCH',
+    style: 'merge',
+    path: evictionRequestPath(request),
+    body: withdrawal(request, now) as JsonObject,
+    cache: 'evictionRequests',
+    events: [],
+  };
+}
 
 /**
  * Returns the event for a request without a response. It is sent once: the next requests are not
  * created.
  */
-const unanswered = ({ snapshot: { node } }: ReconcileContext, { key, createdAt }: EvictionRequest): readonly KubeEvent[] =>
-  node === undefined
+function unanswered(
+  { snapshot: { node } }: ReconcileContext,
+  { key, createdAt }: EvictionRequest,
+): readonly KubeEvent[] {
+  return node === undefined
     ? []
     : [
         {
@@ -47,6 +60,7 @@ const unanswered = ({ snapshot: { node } }: ReconcileContext, { key, createdAt }
           about: nodeSubject(node),
         },
       ];
+}
 
 type Action = 'keep' | 'delete' | 'withdraw';
 
@@ -55,50 +69,70 @@ type Action = 'keep' | 'delete' | 'withdraw';
  * responder is notified while it has its turn: it sees a withdrawal, while a deletion would show
  * only that the request is gone.
  */
-const idleAction = (request: EvictionRequest, { snapshot, now }: ReconcileContext): Action => {
+function idleAction(request: EvictionRequest, { snapshot, now }: ReconcileContext): Action {
   const responder = snapshot.responders?.get(request.podUid);
   if (request.isOver || responder === undefined || responder.isDefault) return 'delete';
   const until = withdrawnUntil(request);
   if (until === undefined) return 'withdraw';
   return isBefore(now, until) ? 'keep' : 'delete';
-};
+}
 
-const actionFor = (request: EvictionRequest, context: ReconcileContext): Action => {
+function actionFor(request: EvictionRequest, context: ReconcileContext): Action {
   const { snapshot, evictable, now } = context;
   if (snapshot.pods?.some(({ uid }) => uid === request.podUid) === false) return 'delete';
-  const isWanted = snapshot.evictionRequests?.mode === 'Auto' && evictable.has(request.podUid) && request.withdrawnAt === undefined;
+  const isWanted =
+    snapshot.evictionRequests?.mode === 'Auto' &&
+    evictable.has(request.podUid) &&
+    request.withdrawnAt === undefined;
   if (!isWanted) return idleAction(request, context);
   return isUnanswered(request, now) ? 'delete' : 'keep';
-};
+}
 
 /**
  * Reports whether idle requests cannot be known: as long as a request wants the node drained, the
  * drain has to be judged first.
  */
-const isUnclear = ({ snapshot, isDrainJudged }: ReconcileContext): boolean =>
-  !isDrainJudged && snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain');
+function isUnclear({ snapshot, isDrainJudged }: ReconcileContext): boolean {
+  return (
+    !isDrainJudged &&
+    snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain')
+  );
+}
 
 /**
  * Returns the writes that withdraw and delete our remaining requests, and whether they show that no
  * controller responds.
  */
-export const cleanUpEvictionRequests = (
-  context: ReconcileContext,
-): { readonly context: ReconcileContext; readonly requestUnanswered: boolean } => {
+export function cleanUpEvictionRequests(context: ReconcileContext): {
+  readonly context: ReconcileContext;
+  readonly requestUnanswered: boolean;
+} {
   const { snapshot, now } = context;
   const { evictionRequests: known } = snapshot;
-  if (known === undefined || known.own.size === 0 || isUnclear(context)) return { context, requestUnanswered: false };
+  if (known === undefined || known.own.size === 0 || isUnclear(context))
+    return { context, requestUnanswered: false };
   const own = [...known.own.values()];
-  const isNews = (request: EvictionRequest): boolean => known.areAnswered && isUnanswered(request, now);
+  const isNews = (request: EvictionRequest): boolean =>
+    known.areAnswered && isUnanswered(request, now);
   const first = own.find(isNews);
   const writes = own.flatMap(request => {
     const action = actionFor(request, context);
     if (action === 'keep') return [];
-    return [action === 'withdraw' ? withdrawn(request, now) : deletion(request, request === first ? unanswered(context, request) : [])];
+    return [
+      action === 'withdraw'
+        ? withdrawn(request, now)
+        : deletion(request, request === first ? unanswered(context, request) : []),
+    ];
   });
-  const moments = own.flatMap(request => withdrawnUntil(request) ?? []).filter(until => isBefore(now, until));
+  const moments = own
+    .flatMap(request => withdrawnUntil(request) ?? [])
+    .filter(until => isBefore(now, until));
   return {
-    context: { ...context, writes: [...context.writes, ...writes], moments: [...context.moments, ...moments] },
+    context: {
+      ...context,
+      writes: [...context.writes, ...writes],
+      moments: [...context.moments, ...moments],
+    },
     requestUnanswered: first !== undefined,
   };
-};
+}

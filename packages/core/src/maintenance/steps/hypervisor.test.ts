@@ -11,25 +11,31 @@ import type { DrainProgress, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 import { hypervisor } from './hypervisor.ts';
 
-const server = (name: string, over: Partial<VmStatus> = {}): VmStatus => ({
-  platform: 'OpenStack',
-  id: `id-${name}`,
-  name,
-  state: 'Waiting',
-  ...over,
-});
+function server(name: string, over: Partial<VmStatus> = {}): VmStatus {
+  return {
+    platform: 'OpenStack',
+    id: `id-${name}`,
+    name,
+    state: 'Waiting',
+    ...over,
+  };
+}
 
 type Told = { readonly phase?: string; readonly blockers?: readonly string[] };
-const look = (host: NodeSnapshot['host'], over: Partial<NodeSnapshot> = {}) => {
+function look(host: NodeSnapshot['host'], over: Partial<NodeSnapshot> = {}) {
   const decision = decide(makeSnapshot({ ...(host !== undefined && { host }), ...over }), at(10));
-  const told = (decision.writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] ?? {}) as Told;
+  const told = (decision.writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] ??
+    {}) as Told;
   return { desired: decision.desiredHost, phase: told.phase, blockers: told.blockers };
-};
+}
 
-const view = (vms: readonly VmStatus[], over: Partial<HostView> = {}): HostView => ({ vms, empty: false, ...over });
+function view(vms: readonly VmStatus[], over: Partial<HostView> = {}): HostView {
+  return { vms, empty: false, ...over };
+}
 
 test('a node that is no hypervisor, or of which nobody asks, is drained when its pods are gone', () => {
-  for (const host of [undefined, 'none'] as const) assert.deepEqual([look(host).phase, look(host).desired], ['Drained', undefined]);
+  for (const host of [undefined, 'none'] as const)
+    assert.deepEqual([look(host).phase, look(host).desired], ['Drained', undefined]);
 });
 
 test('as long as nobody knows whether it is one it is not called drained', () => {
@@ -58,18 +64,28 @@ test('an API that does not answer is told', () => {
 test('a maintenance that only cordons keeps new servers away and leaves those that are there', () => {
   const cordon = makeRequest('one', { stage: 'Cordon', reason: 'disk' });
   const { desired } = look(view([server('a')]), { requests: [cordon] });
-  assert.deepEqual([desired?.why, desired?.policy.active, desired?.policy.failed], ['one: disk', 'Leave', 'Leave']);
+  assert.deepEqual(
+    [desired?.why, desired?.policy.active, desired?.policy.failed],
+    ['one: disk', 'Leave', 'Leave'],
+  );
 });
 
 test('a drain that has failed, or that is over, wants nothing moved', () => {
-  const failed = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded', drainStartedAt: at(0) } });
+  const failed = makeRequest('one', {
+    history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded', drainStartedAt: at(0) },
+  });
   assert.equal(look(view([server('a')]), { requests: [failed] }).desired, undefined);
-  assert.equal(look(view([server('a')]), { requests: [makeRequest('one', { deleting: true })] }).desired, undefined);
+  assert.equal(
+    look(view([server('a')]), { requests: [makeRequest('one', { deleting: true })] }).desired,
+    undefined,
+  );
 });
 
 describe('step by step', () => {
   const after = (host: HostView | 'unknown', drain: Partial<DrainProgress> = {}) => {
-    const [progress] = hypervisor(makeContext([makeProgress({ drain: makeDrain(drain) })], { host })).context.progresses;
+    const [progress] = hypervisor(
+      makeContext([makeProgress({ drain: makeDrain(drain) })], { host }),
+    ).context.progresses;
     assert.ok(progress?.drain);
     return progress.drain;
   };
@@ -84,7 +100,12 @@ describe('step by step', () => {
     ];
     const about = (name: string) => ({ id: `id-${name}`, name });
     assert.deepEqual(after(view(vms)).blockerInfos, [
-      { cause: 'ServerNotMovable', server: about('a'), message: 'server a: No valid host was found.', remedy: 'add a host' },
+      {
+        cause: 'ServerNotMovable',
+        server: about('a'),
+        message: 'server a: No valid host was found.',
+        remedy: 'add a host',
+      },
       { cause: 'ServerMoving', server: about('b'), message: 'server b: is being migrated' },
       { cause: 'ServerMoving', server: about('c'), message: 'server c: waits for its turn' },
       { cause: 'ServerMoving', server: about('d'), message: 'server d: is locked' },
@@ -103,14 +124,29 @@ describe('step by step', () => {
   });
 
   describe('all VMs will have moved when the later of both is done, those of Kubernetes and those of its hypervisor', () => {
-    const rows: readonly (readonly [what: string, host: HostView | 'unknown', pods: number | undefined, end: number | undefined])[] = [
+    const rows: readonly (readonly [
+      what: string,
+      host: HostView | 'unknown',
+      pods: number | undefined,
+      end: number | undefined,
+    ])[] = [
       ['the servers take longer', view([server('a')], { expectedEnd: at(300) }), 200, 300],
       ['the VMs of Kubernetes do', view([server('a')], { expectedEnd: at(200) }), 300, 300],
       ['only the servers are left', view([server('a')], { expectedEnd: at(200) }), undefined, 200],
       ['nobody knows of the servers', view([server('a')]), 300, undefined],
       ['nobody knows of either', view([server('a')]), undefined, undefined],
-      ['the servers are gone', view([server('a', { state: 'Moved' })], { expectedEnd: at(400) }), 300, 300],
-      ['one of the servers is gone', view([server('a', { state: 'Moved' }), server('b')], { expectedEnd: at(400) }), 300, 400],
+      [
+        'the servers are gone',
+        view([server('a', { state: 'Moved' })], { expectedEnd: at(400) }),
+        300,
+        300,
+      ],
+      [
+        'one of the servers is gone',
+        view([server('a', { state: 'Moved' }), server('b')], { expectedEnd: at(400) }),
+        300,
+        400,
+      ],
       ['nobody knows whether it is a hypervisor', 'unknown', 300, undefined],
     ];
     for (const [what, host, pods, end] of rows)
@@ -125,7 +161,8 @@ describe('step by step', () => {
 
   test('who holds the node with its lease wants a state, and nobody else; a drain counts before a cordon', () => {
     const desired = (...progresses: readonly Partial<RequestProgress>[]) =>
-      hypervisor(makeContext(progresses.map(makeProgress), { host: view([]) })).context.desiredHost?.why;
+      hypervisor(makeContext(progresses.map(makeProgress), { host: view([]) })).context.desiredHost
+        ?.why;
     const drains = { request: makeRequest('drains'), drain: makeDrain() };
     const cordons = { request: makeRequest('cordons', { stage: 'Cordon' }) };
     assert.equal(desired(cordons, drains), 'drains');
@@ -140,12 +177,18 @@ describe('step by step', () => {
 
 test('the time limit of a drain bounds a hypervisor that does not empty', () => {
   const policy = { ...seedPolicy, ladder: [{ afterSeconds: 60, action: 'Fail' }] as const };
-  const request = makeRequest('one', { policy, history: { ...noHistory, state: 'Draining', drainStartedAt: at(0) } });
+  const request = makeRequest('one', {
+    policy,
+    history: { ...noHistory, state: 'Draining', drainStartedAt: at(0) },
+  });
   const phase = (now: number): unknown => {
     const host = { vms: [server('a')], empty: false };
     const { writes } = decide(makeSnapshot({ requests: [request], host }), at(now));
     return writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'];
   };
-  assert.partialDeepStrictEqual(phase(60), { phase: 'Failed', problem: 'the drain was not complete in time; the node stays held' });
+  assert.partialDeepStrictEqual(phase(60), {
+    phase: 'Failed',
+    problem: 'the drain was not complete in time; the node stays held',
+  });
   assert.notEqual((phase(59) as { phase?: string } | undefined)?.phase, 'Failed');
 });

@@ -7,22 +7,41 @@ import { type ReconcileContext, type RequestProgress, startContext } from '../re
 import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 import { lease, leaseRelease } from './lease.ts';
 
-/** Leases are asked for an hour and renewed a quarter of an hour after that they were renewed last. */
+/**
+ * Leases are asked for an hour and renewed a quarter of an hour after that they were renewed last.
+ */
 const now = at(100);
 const foreign: Lease = { ...ourLease, holder: 'miau', renewTime: at(99) };
-const leases = (one?: Lease): NodeSnapshot['leases'] => new Map(one === undefined ? [] : [[ourLease.key, one]]);
+function leases(one?: Lease): NodeSnapshot['leases'] {
+  return new Map(one === undefined ? [] : [[ourLease.key, one]]);
+}
 
-const walked = (over: Partial<NodeSnapshot>, moment = now) => lease(startContext(makeSnapshot(over), moment)).context;
-const first = ({ progresses }: ReconcileContext): RequestProgress => (progresses as [RequestProgress])[0];
-const seconds = ({ moments }: ReconcileContext): readonly number[] =>
-  moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000);
-const whats = ({ writes }: ReconcileContext): readonly string[] =>
-  writes.map(({ description: what, method, style, path }) => `${what}: ${method}${style === undefined ? '' : ` (${style})`} ${path}`);
+function walked(over: Partial<NodeSnapshot>, moment = now) {
+  return lease(startContext(makeSnapshot(over), moment)).context;
+}
+function first({ progresses }: ReconcileContext): RequestProgress {
+  return (progresses as [RequestProgress])[0];
+}
+function seconds({ moments }: ReconcileContext): readonly number[] {
+  return moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000);
+}
+function whats({ writes }: ReconcileContext): readonly string[] {
+  return writes.map(
+    ({ description: what, method, style, path }) =>
+      `${what}: ${method}${style === undefined ? '' : ` (${style})`} ${path}`,
+  );
+}
 const collection = '/apis/coordination.k8s.io/v1/namespaces/leases/leases';
 
 describe('the node may be held, and drained, once the lease is ours', () => {
   // Granted: pods may go. Holds: the marks belong on the node.
-  const rows: readonly (readonly [string, Partial<NodeSnapshot>, granted: boolean, holds: boolean, writes: readonly string[]])[] = [
+  const rows: readonly (readonly [
+    string,
+    Partial<NodeSnapshot>,
+    granted: boolean,
+    holds: boolean,
+    writes: readonly string[],
+  ])[] = [
     ['ours and in its time', { node: makeNode() }, true, true, []],
     [
       'ours, and due to be renewed, on a held node',
@@ -38,7 +57,13 @@ describe('the node may be held, and drained, once the lease is ours', () => {
       false,
       [`renew the node lease: PATCH (merge) ${collection}/node-n1`],
     ],
-    ['nobody has it', { node: makeNode(), leases: leases() }, false, false, [`create the node lease: POST ${collection}`]],
+    [
+      'nobody has it',
+      { node: makeNode(), leases: leases() },
+      false,
+      false,
+      [`create the node lease: POST ${collection}`],
+    ],
     [
       'it is gone from a held node: that stays so for the time of a write',
       { leases: leases() },
@@ -72,18 +97,31 @@ describe('the node may be held, and drained, once the lease is ours', () => {
     const request = makeRequest('one');
     const none = { ...request, adapter: { ...request.adapter, lease: () => undefined } };
     const context = walked({ node: makeNode(), requests: [none], leases: leases(foreign) });
-    assert.deepEqual([first(context).granted, first(context).holds, whats(context)], [true, true, []]);
+    assert.deepEqual(
+      [first(context).granted, first(context).holds, whats(context)],
+      [true, true, []],
+    );
     assert.equal(context.leaseMissedAt, undefined);
   });
 
   test('who only announces, has released or has to wait asks for none', () => {
-    const announced = walked({ node: makeNode(), requests: [makeRequest('one', { stage: 'Announce' })], leases: leases() });
+    const announced = walked({
+      node: makeNode(),
+      requests: [makeRequest('one', { stage: 'Announce' })],
+      leases: leases(),
+    });
     assert.deepEqual([whats(announced), first(announced).granted], [[], false]);
     const over = makeRequest('one', { history: { ...noHistory, failure: 'GivenBack' } });
     assert.deepEqual(whats(walked({ node: makeNode(), requests: [over], leases: leases() })), []);
     const start = startContext(makeSnapshot({ node: makeNode(), leases: leases() }), now);
-    const barred = lease({ ...start, progresses: start.progresses.map(progress => ({ ...progress, barred: true })) }).context;
-    assert.deepEqual([whats(barred), first(barred).granted, barred.leaseMissedAt], [[], false, undefined]);
+    const barred = lease({
+      ...start,
+      progresses: start.progresses.map(progress => ({ ...progress, barred: true })),
+    }).context;
+    assert.deepEqual(
+      [whats(barred), first(barred).granted, barred.leaseMissedAt],
+      [[], false, undefined],
+    );
   });
 
   test('two requests with one lease write it once', () => {
@@ -101,11 +139,17 @@ describe('when to look again', () => {
   test('a lease of ours: when it is due', () => assert.deepEqual(seconds(walked({})), [900]));
   test('one of another, on a node that is not ours: at its end, and in five minutes at the latest', () => {
     assert.deepEqual(seconds(walked({ node: makeNode(), leases: leases(foreign) })), [400]);
-    assert.deepEqual(seconds(walked({ node: makeNode(), leases: leases({ ...foreign, durationSeconds: 60 }) })), [160]);
+    assert.deepEqual(
+      seconds(walked({ node: makeNode(), leases: leases({ ...foreign, durationSeconds: 60 }) })),
+      [160],
+    );
   });
   test('one of another, on a node that we hold: in five seconds, or when it ends', () => {
     assert.deepEqual(seconds(walked({ leases: leases(foreign) })), [105]);
-    assert.deepEqual(seconds(walked({ leases: leases({ ...foreign, durationSeconds: 3 }) })), [103]);
+    assert.deepEqual(
+      seconds(walked({ leases: leases({ ...foreign, durationSeconds: 3 }) })),
+      [103],
+    );
   });
 });
 
@@ -113,28 +157,52 @@ describe('a lease that is lost', () => {
   const lost = (leaseErrors: number, over: Partial<MaintenanceRequest['history']> = {}) =>
     makeRequest('one', { history: { ...noHistory, leaseErrors, ...over } });
   const missed = (requests: readonly MaintenanceRequest[], missedAt?: number) =>
-    walked({ requests, leases: leases(foreign), memo: { ...emptyMemo, ...(missedAt !== undefined && { leaseMissedAt: at(missedAt) }) } });
-  const says = (context: ReconcileContext) => [first(context).leaseErrors, first(context).failure, context.leaseMissedAt?.toString()];
+    walked({
+      requests,
+      leases: leases(foreign),
+      memo: { ...emptyMemo, ...(missedAt !== undefined && { leaseMissedAt: at(missedAt) }) },
+    });
+  const says = (context: ReconcileContext) => [
+    first(context).leaseErrors,
+    first(context).failure,
+    context.leaseMissedAt?.toString(),
+  ];
 
   test('is counted once in five seconds, and noted', () => {
     assert.deepEqual(says(missed([lost(0)])), [1, undefined, now.toString()]);
-    assert.deepEqual(says(missed([lost(1)], 96)), [1, undefined, at(96).toString()], 'the last time counts on');
+    assert.deepEqual(
+      says(missed([lost(1)], 96)),
+      [1, undefined, at(96).toString()],
+      'the last time counts on',
+    );
     assert.deepEqual(says(missed([lost(1)], 95)), [2, undefined, now.toString()]);
   });
 
   test('is given up after more than three times', () => {
     assert.deepEqual(says(missed([lost(3)])), [4, undefined, now.toString()]);
     const over = missed([lost(4)]);
-    assert.deepEqual([first(over).failure, first(over).holds, first(over).granted], ['LeaseLost', false, false]);
+    assert.deepEqual(
+      [first(over).failure, first(over).holds, first(over).granted],
+      ['LeaseLost', false, false],
+    );
     assert.match(first(over).problem?.message ?? '', /could not be extended after 4 attempts/);
     const stays = missed([lost(4, { failure: 'LeaseLost' })]);
-    assert.deepEqual([first(stays).failure, first(stays).problem?.reason], ['LeaseLost', 'LeaseLost']);
+    assert.deepEqual(
+      [first(stays).failure, first(stays).problem?.reason],
+      ['LeaseLost', 'LeaseLost'],
+    );
   });
 
   test('counts no more once it is free again; what failed for another reason stays failed', () => {
     const relocked = walked({ requests: [lost(4, { failure: 'LeaseLost' })] });
-    assert.deepEqual([first(relocked).granted, first(relocked).leaseErrors, first(relocked).failure], [true, 0, undefined]);
-    assert.equal(first(walked({ requests: [lost(0, { failure: 'DeadlineExceeded' })] })).failure, 'DeadlineExceeded');
+    assert.deepEqual(
+      [first(relocked).granted, first(relocked).leaseErrors, first(relocked).failure],
+      [true, 0, undefined],
+    );
+    assert.equal(
+      first(walked({ requests: [lost(0, { failure: 'DeadlineExceeded' })] })).failure,
+      'DeadlineExceeded',
+    );
   });
 
   test('one of two requests that misses its lease is enough to note it, and to keep the note', () => {
@@ -147,17 +215,30 @@ describe('a lease that is lost', () => {
   test('the note goes when nobody holds without the lease any more', () => {
     const notes = { ...emptyMemo, leaseMissedAt: at(98) };
     assert.equal('leaseMissedAt' in walked({ memo: notes }), false);
-    assert.equal('leaseMissedAt' in walked({ memo: notes, node: makeNode(), leases: leases(foreign) }), false);
+    assert.equal(
+      'leaseMissedAt' in walked({ memo: notes, node: makeNode(), leases: leases(foreign) }),
+      false,
+    );
   });
 });
 
 describe('giving it up', () => {
-  const name = (released: 'deleted' | 'blanked') => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released });
+  const name = (released: 'deleted' | 'blanked') => ({
+    namespace: 'leases',
+    name: 'node-n1',
+    holder: 'us',
+    released,
+  });
   const released = (how: 'deleted' | 'blanked', one?: Lease) =>
-    leaseRelease(startContext(makeSnapshot({ node: heldNode, leases: leases(one) }), now), name(how));
+    leaseRelease(
+      startContext(makeSnapshot({ node: heldNode, leases: leases(one) }), now),
+      name(how),
+    );
 
   test('ours is deleted as it was seen, or left behind empty', () => {
-    assert.deepEqual(released('deleted', ourLease)?.body, { preconditions: { uid: 'lease-uid', resourceVersion: '40' } });
+    assert.deepEqual(released('deleted', ourLease)?.body, {
+      preconditions: { uid: 'lease-uid', resourceVersion: '40' },
+    });
     assert.equal(released('deleted', ourLease)?.method, 'DELETE');
     assert.equal(released('blanked', ourLease)?.method, 'PATCH');
   });
@@ -165,7 +246,13 @@ describe('giving it up', () => {
   test('nothing is written where there is none, another one has it, or it is empty already', () => {
     assert.equal(released('deleted'), undefined);
     assert.equal(released('deleted', foreign), undefined);
-    const { durationSeconds: _d, acquireTime: _a, renewTime: _r, transitions: _t, ...blank } = ourLease;
+    const {
+      durationSeconds: _d,
+      acquireTime: _a,
+      renewTime: _r,
+      transitions: _t,
+      ...blank
+    } = ourLease;
     assert.equal(released('blanked', blank), undefined);
     assert.equal(released('deleted', blank)?.method, 'DELETE');
   });

@@ -1,5 +1,11 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
-import { blanked, isBlank, type LeaseDecision, mayRelease, requestLease } from '../../lease/lease.ts';
+import {
+  blanked,
+  isBlank,
+  type LeaseDecision,
+  mayRelease,
+  requestLease,
+} from '../../lease/lease.ts';
 import type { Node } from '../../node/node.ts';
 import { type LeaseName, leaseKey } from '../../request/request.ts';
 import type { Write } from '../../write.ts';
@@ -20,23 +26,33 @@ const allowedErrors = 3;
  */
 const lookAgainAfter = 300;
 
-const collection = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+function collection(namespace: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+}
 
-const leaseWrite = (name: LeaseName, answer: Extract<LeaseDecision, { readonly body: unknown }>): Write => ({
-  description: answer.state === 'create' ? 'create the node lease' : 'renew the node lease',
-  method: answer.state === 'create' ? 'POST' : 'PATCH',
-  ...(answer.state === 'update' && { style: 'merge' }),
-  path: answer.state === 'create' ? collection(name.namespace) : `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
-  body: answer.body,
-  cache: 'leases',
-  events: [],
-});
+function leaseWrite(
+  name: LeaseName,
+  answer: Extract<LeaseDecision, { readonly body: unknown }>,
+): Write {
+  return {
+    description: answer.state === 'create' ? 'create the node lease' : 'renew the node lease',
+    method: answer.state === 'create' ? 'POST' : 'PATCH',
+    ...(answer.state === 'update' && { style: 'merge' }),
+    path:
+      answer.state === 'create'
+        ? collection(name.namespace)
+        : `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
+    body: answer.body,
+    cache: 'leases',
+    events: [],
+  };
+}
 
 /**
  * Returns the write that releases the lease of a node that no maintenance holds any more; undefined
  * if there is none, it belongs to another holder, or it is released already.
  */
-export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): Write | undefined => {
+export function leaseRelease({ snapshot }: ReconcileContext, name: LeaseName): Write | undefined {
   const lease = snapshot.leases.get(leaseKey(name));
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
   const common = {
@@ -46,60 +62,88 @@ export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): W
     events: [],
   } as const;
   if (name.released === 'deleted') {
-    return { ...common, method: 'DELETE', body: { preconditions: { uid: lease.uid, resourceVersion: lease.resourceVersion } } };
+    return {
+      ...common,
+      method: 'DELETE',
+      body: { preconditions: { uid: lease.uid, resourceVersion: lease.resourceVersion } },
+    };
   }
-  return isBlank(lease) ? undefined : { ...common, method: 'PATCH', style: 'merge', body: blanked(lease) };
-};
+  return isBlank(lease)
+    ? undefined
+    : { ...common, method: 'PATCH', style: 'merge', body: blanked(lease) };
+}
 
 /** Reports whether the request wants more than to announce, and has not given up for good. */
-export const wantsNode = ({ request, failure, barred }: RequestProgress): boolean =>
-  request.stage !== 'Announce' && failure !== 'GivenBack' && !barred;
+export function wantsNode({ request, failure, barred }: RequestProgress): boolean {
+  return request.stage !== 'Announce' && failure !== 'GivenBack' && !barred;
+}
 
-const notOurs = (message: string, errors: number): Problem => ({
-  reason: 'LeaseHeldByOther',
-  message: `failed to obtain a lease that is not owned by us : ${message} errorOnLeaseCount ${errors}`,
-});
+function notOurs(message: string, errors: number): Problem {
+  return {
+    reason: 'LeaseHeldByOther',
+    message: `failed to obtain a lease that is not owned by us : ${message} errorOnLeaseCount ${errors}`,
+  };
+}
 
-const lostForNow = (message: string, errors: number): Problem => ({
-  reason: 'LeaseLost',
-  message: `failed to extend a lease that used to be owned by us, incrementing error on lease count: ${message}, errorOnLeaseCount: ${errors}`,
-});
+function lostForNow(message: string, errors: number): Problem {
+  return {
+    reason: 'LeaseLost',
+    message: `failed to extend a lease that used to be owned by us, incrementing error on lease count: ${message}, errorOnLeaseCount: ${errors}`,
+  };
+}
 
-const givenUp = (errors: number): Problem => ({
-  reason: 'LeaseLost',
-  message: `maintenance failed: lease could not be extended after ${errors} attempts`,
-});
+function givenUp(errors: number): Problem {
+  return {
+    reason: 'LeaseLost',
+    message: `maintenance failed: lease could not be extended after ${errors} attempts`,
+  };
+}
 
 /**
  * Returns the progress while another holder has the lease. A node that we hold is kept for a few
  * more tries, without draining; then it is released.
  */
-const refused = (progress: RequestProgress, message: string, context: ReconcileContext, node: Node): RequestProgress => {
+function refused(
+  progress: RequestProgress,
+  message: string,
+  context: ReconcileContext,
+  node: Node,
+): RequestProgress {
   const errors = progress.leaseErrors;
   if (progress.failure === 'LeaseLost') return { ...progress, problem: givenUp(errors) };
-  if (!isHeldAlready(node, progress.request)) return { ...progress, problem: notOurs(message, errors) };
-  if (errors > allowedErrors) return { ...progress, failure: 'LeaseLost', problem: givenUp(errors) };
-  const due = context.leaseMissedAt === undefined || !isBefore(context.now, secondsAfter(context.leaseMissedAt, askAgainAfter));
+  if (!isHeldAlready(node, progress.request))
+    return { ...progress, problem: notOurs(message, errors) };
+  if (errors > allowedErrors)
+    return { ...progress, failure: 'LeaseLost', problem: givenUp(errors) };
+  const due =
+    context.leaseMissedAt === undefined ||
+    !isBefore(context.now, secondsAfter(context.leaseMissedAt, askAgainAfter));
   const counted = due ? errors + 1 : errors;
   return { ...progress, holds: true, leaseErrors: counted, problem: lostForNow(message, counted) };
-};
+}
 
 /** Clears an earlier loss of the lease, because the lease is available. */
-const forgiven = ({ failure, ...progress }: RequestProgress): RequestProgress => ({
-  ...progress,
-  ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
-});
+function forgiven({ failure, ...progress }: RequestProgress): RequestProgress {
+  return {
+    ...progress,
+    ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
+  };
+}
 
 /**
  * Returns the progress while the lease is being acquired. A node that is held stays so: it is not
  * released for the duration of one write.
  */
-const onItsWay = (progress: RequestProgress, node: Node): RequestProgress => ({
-  ...forgiven(progress),
-  holds: isHeldAlready(node, progress.request),
-});
+function onItsWay(progress: RequestProgress, node: Node): RequestProgress {
+  return {
+    ...forgiven(progress),
+    holds: isHeldAlready(node, progress.request),
+  };
+}
 
-const granted = (progress: RequestProgress): RequestProgress => ({ ...forgiven(progress), granted: true, holds: true, leaseErrors: 0 });
+function granted(progress: RequestProgress): RequestProgress {
+  return { ...forgiven(progress), granted: true, holds: true, leaseErrors: 0 };
+}
 
 type Found = {
   readonly progress: RequestProgress;
@@ -108,7 +152,7 @@ type Found = {
   readonly missed: boolean;
 };
 
-const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): Found => {
+function ask(progress: RequestProgress, context: ReconcileContext, node: Node): Found {
   const { snapshot, now } = context;
   const name = progress.request.adapter.lease(snapshot.nodeName);
   if (name === undefined) return { progress: granted(progress), missed: false };
@@ -123,20 +167,32 @@ const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): 
       // A timely renewal does not interrupt anything; a takeover of the lease has to be observed
       // first.
       const running = lease?.holder === name.holder && isHeldAlready(node, progress.request);
-      return { progress: running ? granted(progress) : onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
+      return {
+        progress: running ? granted(progress) : onItsWay(progress, node),
+        write: leaseWrite(name, answer),
+        missed: false,
+      };
     }
     case 'foreign': {
       const next = refused(progress, answer.message, context, node);
-      const recheck = next.holds ? secondsAfter(now, askAgainAfter) : secondsAfter(now, lookAgainAfter);
+      const recheck = next.holds
+        ? secondsAfter(now, askAgainAfter)
+        : secondsAfter(now, lookAgainAfter);
       const until = secondsAfter(answer.until, 1);
-      return { progress: next, requeueAt: isBefore(until, recheck) ? until : recheck, missed: next.leaseErrors !== progress.leaseErrors };
+      return {
+        progress: next,
+        requeueAt: isBefore(until, recheck) ? until : recheck,
+        missed: next.leaseErrors !== progress.leaseErrors,
+      };
     }
     default:
       return answer satisfies never;
   }
-};
+}
 
-const differentPaths = (writes: readonly Write[]): readonly Write[] => [...new Map(writes.map(write => [write.path, write])).values()];
+function differentPaths(writes: readonly Write[]): readonly Write[] {
+  return [...new Map(writes.map(write => [write.path, write])).values()];
+}
 
 /**
  * Acquires the Lease of the node. The node belongs to the holder of its Lease; to work on nodes
@@ -146,7 +202,8 @@ export const lease: ReconcileStep = context => {
   const { node } = context.snapshot;
   if (node === undefined) return { done: true, context };
   const found = context.progresses.map(
-    (progress): Found => (wantsNode(progress) ? ask(progress, context, node) : { progress, missed: false }),
+    (progress): Found =>
+      wantsNode(progress) ? ask(progress, context, node) : { progress, missed: false },
   );
   const missed = found.some(one => one.missed);
   const anyHolds = found.some(({ progress }) => progress.holds && !progress.granted);
@@ -157,8 +214,14 @@ export const lease: ReconcileStep = context => {
     context: {
       ...rest,
       progresses: found.map(({ progress }) => progress),
-      writes: [...context.writes, ...differentPaths(found.flatMap(({ write }) => (write ? [write] : [])))],
-      moments: [...context.moments, ...found.flatMap(({ requeueAt }) => (requeueAt ? [requeueAt] : []))],
+      writes: [
+        ...context.writes,
+        ...differentPaths(found.flatMap(({ write }) => (write ? [write] : []))),
+      ],
+      moments: [
+        ...context.moments,
+        ...found.flatMap(({ requeueAt }) => (requeueAt ? [requeueAt] : [])),
+      ],
       ...(missedAt && { leaseMissedAt: missedAt }),
     },
   };

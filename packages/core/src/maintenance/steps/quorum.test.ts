@@ -7,16 +7,25 @@ import type { NodeSnapshot, Quorum } from '../snapshot.ts';
 import { quorum } from './quorum.ts';
 
 /** Of three one is out: another one cannot be spared. */
-const spent: Quorum = { members: ['n1', 'n2', 'n3'].map(name => ({ name, ready: true, held: name === 'n2' })), seats: new Set() };
+const spent: Quorum = {
+  members: ['n1', 'n2', 'n3'].map(name => ({ name, ready: true, held: name === 'n2' })),
+  seats: new Set(),
+};
 const alone: Quorum = { members: [{ name: 'n1', ready: true, held: false }], seats: new Set() };
 
-const looked = (progress: Partial<RequestProgress>, known: Quorum, over: Partial<NodeSnapshot> = {}) =>
-  quorum(makeContext([makeProgress(progress)], { node: makeNode(), quorum: known, ...over })).context;
-const answer = (...args: Parameters<typeof looked>): string => {
+function looked(
+  progress: Partial<RequestProgress>,
+  known: Quorum,
+  over: Partial<NodeSnapshot> = {},
+) {
+  return quorum(makeContext([makeProgress(progress)], { node: makeNode(), quorum: known, ...over }))
+    .context;
+}
+function answer(...args: Parameters<typeof looked>): string {
   const [progress] = looked(...args).progresses;
   if (progress?.barred) return progress.problem?.reason ?? 'not known';
   return progress?.atStake === undefined ? 'goes' : 'goes at a stake';
-};
+}
 const { adapter } = makeRequest('one');
 const { holdRecord: _, ...unrecorded } = heldNode;
 
@@ -28,16 +37,30 @@ describe('a node that the quorum needs', () => {
   test('goes for who takes the loss upon himself, for an announcement, and where it is out already', () => {
     assert.equal(answer({ request: makeRequest('one', { mayLoseQuorum: true }) }, spent), 'goes');
     assert.equal(answer({ request: makeRequest('one', { stage: 'Announce' }) }, spent), 'goes');
-    assert.equal(answer({ request: makeRequest('one', { claim: 'takenOver' }) }, spent, { node: unrecorded }), 'goes');
-    assert.equal(answer({ request: makeRequest('one', { stage: 'Cordon' }) }, spent), 'QuorumAtRisk');
+    assert.equal(
+      answer({ request: makeRequest('one', { claim: 'takenOver' }) }, spent, { node: unrecorded }),
+      'goes',
+    );
+    assert.equal(
+      answer({ request: makeRequest('one', { stage: 'Cordon' }) }, spent),
+      'QuorumAtRisk',
+    );
   });
 });
 
 describe('what goes with a warning says what is at stake', () => {
   test('the only member of a plain cluster, and any of one whose kind asks on OpenShift only', () => {
-    assert.match(looked({}, alone).progresses[0]?.atStake ?? '', /n1 is the only control-plane node/);
-    const lenient = { request: makeRequest('one', { adapter: { ...adapter, quorum: 'on OpenShift' } }) };
-    assert.match(looked(lenient, spent).progresses[0]?.atStake ?? '', /n1 is one of 3 control-plane nodes/);
+    assert.match(
+      looked({}, alone).progresses[0]?.atStake ?? '',
+      /n1 is the only control-plane node/,
+    );
+    const lenient = {
+      request: makeRequest('one', { adapter: { ...adapter, quorum: 'on OpenShift' } }),
+    };
+    assert.match(
+      looked(lenient, spent).progresses[0]?.atStake ?? '',
+      /n1 is one of 3 control-plane nodes/,
+    );
   });
   test('on OpenShift none goes', () => {
     const free = [makeBudget('guard', { namespace: 'openshift-etcd', disruptionsAllowed: 1 })];
@@ -47,8 +70,24 @@ describe('what goes with a warning says what is at stake', () => {
 
 test('only guards of etcd itself guard it, whatever labels other pods have', () => {
   const labels = { app: 'guard' };
-  const etcdBudgets = [makeBudget('guard', { namespace: 'openshift-etcd', disruptionsAllowed: 0, selector: { matchLabels: labels } })];
-  const free: Quorum = { ...spent, members: spent.members.map(one => ({ ...one, held: false })), etcdBudgets };
-  assert.equal(answer({}, free, { pods: [makePod('guard', { namespace: 'openshift-etcd', labels })] }), 'QuorumAtRisk');
-  assert.equal(answer({}, free, { pods: [makePod('guard', { namespace: 'shop', labels })] }), 'goes');
+  const etcdBudgets = [
+    makeBudget('guard', {
+      namespace: 'openshift-etcd',
+      disruptionsAllowed: 0,
+      selector: { matchLabels: labels },
+    }),
+  ];
+  const free: Quorum = {
+    ...spent,
+    members: spent.members.map(one => ({ ...one, held: false })),
+    etcdBudgets,
+  };
+  assert.equal(
+    answer({}, free, { pods: [makePod('guard', { namespace: 'openshift-etcd', labels })] }),
+    'QuorumAtRisk',
+  );
+  assert.equal(
+    answer({}, free, { pods: [makePod('guard', { namespace: 'shop', labels })] }),
+    'goes',
+  );
 });

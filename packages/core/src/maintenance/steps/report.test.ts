@@ -5,7 +5,12 @@ import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
 import type { MaintenanceFailure } from '../../request/words.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import type { VmStatus } from '../../vm/vm-status.ts';
-import { type DrainProgress, type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
+import {
+  type DrainProgress,
+  type ReconcileContext,
+  type RequestProgress,
+  startContext,
+} from '../reconcile-context.ts';
 import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 import { lifecycleConditionsFor } from './node-report.ts';
 import { memoAfter, reports } from './report.ts';
@@ -24,29 +29,54 @@ const half: DrainProgress = {
   vms: [],
 };
 
-const contextOf = (
+function contextOf(
   progress: Partial<RequestProgress> = {},
   request: Partial<MaintenanceRequest> = {},
   snapshot: Partial<NodeSnapshot> = {},
-): ReconcileContext => {
-  const context = startContext(makeSnapshot({ requests: [makeRequest('one', request)], ...snapshot }), now);
-  return { ...context, progresses: context.progresses.map(one => ({ ...one, granted: true, holds: true, ...progress })) };
-};
+): ReconcileContext {
+  const context = startContext(
+    makeSnapshot({ requests: [makeRequest('one', request)], ...snapshot }),
+    now,
+  );
+  return {
+    ...context,
+    progresses: context.progresses.map(one => ({
+      ...one,
+      granted: true,
+      holds: true,
+      ...progress,
+    })),
+  };
+}
 
-const reported = (...args: Parameters<typeof contextOf>) => reports(contextOf(...args), true);
-const report = (...args: Parameters<typeof contextOf>) => {
+function reported(...args: Parameters<typeof contextOf>) {
+  return reports(contextOf(...args), true);
+}
+function report(...args: Parameters<typeof contextOf>) {
   const [found] = reported(...args);
   assert.ok(found);
   return found.report;
-};
-const history = (over: Partial<MaintenanceRequest['history']>): Partial<MaintenanceRequest> => ({ history: { ...noHistory, ...over } });
+}
+function history(over: Partial<MaintenanceRequest['history']>): Partial<MaintenanceRequest> {
+  return { history: { ...noHistory, ...over } };
+}
 
 describe('the state', () => {
-  const rows: readonly (readonly [string, Partial<RequestProgress>, Partial<MaintenanceRequest>, string])[] = [
+  const rows: readonly (readonly [
+    string,
+    Partial<RequestProgress>,
+    Partial<MaintenanceRequest>,
+    string,
+  ])[] = [
     ['failed, whatever else', { failure: 'LeaseLost', drain: half }, {}, 'Failed'],
     ['announced only', {}, { stage: 'Announce' }, 'Announced'],
     ['drained', { drain: { ...half, complete: true, emptied: true } }, {}, 'Drained'],
-    ['emptied, and volumes are still attached', { drain: { ...half, emptied: true } }, {}, 'Detaching'],
+    [
+      'emptied, and volumes are still attached',
+      { drain: { ...half, emptied: true } },
+      {},
+      'Detaching',
+    ],
     ['under way', { drain: half }, {}, 'Draining'],
     ['cordoned', {}, { stage: 'Cordon' }, 'Cordoned'],
     ['held, and its pods are not known yet', {}, {}, 'Draining'],
@@ -57,7 +87,12 @@ describe('the state', () => {
       history({ state: 'Drained' }),
       'Drained',
     ],
-    ['held and not granted, for the first time', { granted: false, problem: { reason: 'LeaseLost', message: '' } }, {}, 'Pending'],
+    [
+      'held and not granted, for the first time',
+      { granted: false, problem: { reason: 'LeaseLost', message: '' } },
+      {},
+      'Pending',
+    ],
   ];
   for (const [what, progress, request, wanted] of rows)
     test(`${what}: ${wanted}`, () => assert.equal(report(progress, request).state, wanted));
@@ -87,10 +122,18 @@ describe('a node is said to be held when it was seen to carry all marks, whateve
 
   test('a refused write is announced, once', () => {
     const told = (status: MaintenanceRequest['status']) =>
-      reported({}, { status }, { trouble, node: makeNode() })[0]?.write?.events.map(({ type, reason, message }) => [type, reason, message]);
+      reported({}, { status }, { trouble, node: makeNode() })[0]?.write?.events.map(
+        ({ type, reason, message }) => [type, reason, message],
+      );
     assert.deepEqual(told({}), [['Warning', 'WriteRefused', 'cannot write: no']]);
-    assert.deepEqual(told({ phase: 'Other', conditions: [{ type: 'NodeHeld', message: 'cannot write: no' }] }), []);
-    assert.deepEqual(told({ conditions: [{ type: 'NodeHeld', message: 'cannot write: another' }] })?.length, 1);
+    assert.deepEqual(
+      told({ phase: 'Other', conditions: [{ type: 'NodeHeld', message: 'cannot write: no' }] }),
+      [],
+    );
+    assert.deepEqual(
+      told({ conditions: [{ type: 'NodeHeld', message: 'cannot write: another' }] })?.length,
+      1,
+    );
   });
 });
 
@@ -100,25 +143,43 @@ describe('of blockers that need help somebody is told once', () => {
     pod: { namespace: 'shop', name },
     message: 'no',
   });
-  const drain = (...names: readonly string[]): Partial<RequestProgress> => ({ drain: { ...half, blockerInfos: names.map(denied) } });
+  const drain = (...names: readonly string[]): Partial<RequestProgress> => ({
+    drain: { ...half, blockerInfos: names.map(denied) },
+  });
   const naming = { adapter: { ...makeRequest('one').adapter, namesBlockers: true as const } };
   const id = (name: string): string => `AdmissionDenied shop/${name} `;
   const events = (
     names: readonly string[],
-    told: { readonly last?: readonly string[]; readonly stored?: readonly string[]; readonly count?: number },
+    told: {
+      readonly last?: readonly string[];
+      readonly stored?: readonly string[];
+      readonly count?: number;
+    },
   ) => {
-    const reportedNow = told.last && new Map([['plains.test//one', { at: at(0), gist: '', stuck: new Set(told.last.map(id)) }]]);
+    const reportedNow =
+      told.last &&
+      new Map([['plains.test//one', { at: at(0), gist: '', stuck: new Set(told.last.map(id)) }]]);
     const blockedSince = new Map((told.stored ?? []).map(name => [id(name), at(0)]));
     const count = told.count ?? told.stored?.length;
-    const past = history({ state: 'Draining', blockedSince, ...(count !== undefined && { blockerCount: count }) });
+    const past = history({
+      state: 'Draining',
+      blockedSince,
+      ...(count !== undefined && { blockerCount: count }),
+    });
     const notes = { ...emptyMemo, ...(reportedNow && { reported: reportedNow }) };
-    return reported(drain(...names), { ...naming, ...past }, { memo: notes })[0]?.write?.events.map(({ reason }) => reason);
+    return reported(drain(...names), { ...naming, ...past }, { memo: notes })[0]?.write?.events.map(
+      ({ reason }) => reason,
+    );
   };
   test('those that are new, by the last report', () => {
     assert.deepEqual(events(['a'], {}), ['DrainBlocked']);
     assert.deepEqual(events(['a'], { last: ['a'] }), []);
     assert.deepEqual(events(['a', 'b'], { last: ['a'] }), ['DrainBlocked']);
-    assert.deepEqual(events(['a', 'b'], { last: ['a', 'b'], stored: ['a'], count: 2 }), [], 'the stored list was cut');
+    assert.deepEqual(
+      events(['a', 'b'], { last: ['a', 'b'], stored: ['a'], count: 2 }),
+      [],
+      'the stored list was cut',
+    );
   });
   test('after a restart, by what is stored, and where that was cut by its causes', () => {
     assert.deepEqual(events(['a'], { stored: ['a'] }), []);
@@ -129,13 +190,26 @@ describe('of blockers that need help somebody is told once', () => {
 
 test('that marks are removed is news: the first time, from somebody else, and when it is twice as often', () => {
   const draining = history({ state: 'Draining' });
-  const restored = (count: number, by?: string) => ({ count, since: at(0), lastAt: at(99), ...(by !== undefined && { by }) });
-  const waits = (before: ReturnType<typeof restored> | undefined, now: ReturnType<typeof restored>): number | undefined => {
+  const restored = (count: number, by?: string) => ({
+    count,
+    since: at(0),
+    lastAt: at(99),
+    ...(by !== undefined && { by }),
+  });
+  const waits = (
+    before: ReturnType<typeof restored> | undefined,
+    now: ReturnType<typeof restored>,
+  ): number | undefined => {
     const first = { ...contextOf({}, draining), ...(before && { restored: before }) };
-    const gist = memoAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist ?? '';
+    const gist =
+      memoAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist ?? '';
     const last = new Map([['plains.test//one', { at: at(94), gist, stuck: new Set<string>() }]]);
-    const [found] = reported({}, draining, { memo: { ...emptyMemo, reported: last, restored: now } });
-    return found?.write === undefined && found?.requeueAt ? secondsBetween(at(0), found.requeueAt) : undefined;
+    const [found] = reported({}, draining, {
+      memo: { ...emptyMemo, reported: last, restored: now },
+    });
+    return found?.write === undefined && found?.requeueAt
+      ? secondsBetween(at(0), found.requeueAt)
+      : undefined;
   };
   assert.equal(waits(undefined, restored(1)), undefined, 'written now');
   assert.equal(waits(restored(1), restored(2)), undefined);
@@ -145,13 +219,29 @@ test('that marks are removed is news: the first time, from somebody else, and wh
 
 test('what passes by itself in most cases has another cause once it has lasted, since the same moment, and that is looked out for', () => {
   const lasting = { cause: 'TooFewHealthy', afterSeconds: 120 } as const;
-  const info = { cause: 'DisruptionBudget', pod: { namespace: 'shop', name: 'a' }, message: '', lasting } as const;
-  const seen = (since: number, cause: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget') => {
+  const info = {
+    cause: 'DisruptionBudget',
+    pod: { namespace: 'shop', name: 'a' },
+    message: '',
+    lasting,
+  } as const;
+  const seen = (
+    since: number,
+    cause: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget',
+  ) => {
     const notes = { ...emptyMemo, blockedSince: new Map([[`${cause} shop/a `, at(since)]]) };
-    const [found] = reported({ drain: { ...half, blockerInfos: [info] } }, history({ state: 'Draining' }), { memo: notes });
+    const [found] = reported(
+      { drain: { ...half, blockerInfos: [info] } },
+      history({ state: 'Draining' }),
+      { memo: notes },
+    );
     const [blocker] = found?.report.blockers ?? [];
     assert.ok(blocker !== undefined && !('lasting' in blocker), 'it is no part of what is stored');
-    return [blocker.cause, secondsBetween(at(0), blocker.since), found?.requeueAt && secondsBetween(at(0), found.requeueAt)];
+    return [
+      blocker.cause,
+      secondsBetween(at(0), blocker.since),
+      found?.requeueAt && secondsBetween(at(0), found.requeueAt),
+    ];
   };
   assert.deepEqual(seen(-19), ['DisruptionBudget', -19, 101]);
   assert.deepEqual(seen(-20), ['TooFewHealthy', -20, undefined]);
@@ -179,19 +269,33 @@ test('blockers come so that each cause is among the first', () => {
 describe('times', () => {
   const times = (...args: Parameters<typeof contextOf>) => {
     const { drainStartedAt, drainedAt, estimatedEnd } = report(...args);
-    return [drainStartedAt, drainedAt, estimatedEnd].map(time => time && secondsBetween(at(0), time));
+    return [drainStartedAt, drainedAt, estimatedEnd].map(
+      time => time && secondsBetween(at(0), time),
+    );
   };
   const begun = history({ drainStartedAt: at(0) });
 
   test('the drain begins with the first look at its pods, and ends with the first time that it is complete', () => {
     assert.deepEqual(times({}), [undefined, undefined, undefined]);
-    assert.deepEqual(times({ drain: half }), [100, undefined, undefined], 'nothing can be told of the pace yet');
+    assert.deepEqual(
+      times({ drain: half }),
+      [100, undefined, undefined],
+      'nothing can be told of the pace yet',
+    );
     assert.deepEqual(times({ drain: { ...half, complete: true } }, begun), [0, 100, undefined]);
-    assert.deepEqual(times({}, begun), [0, undefined, undefined], 'its pods are not known at the moment');
-    assert.deepEqual(times({ drain: half }, history({ drainStartedAt: at(0), drainedAt: at(50) })), [0, 50, undefined]);
+    assert.deepEqual(
+      times({}, begun),
+      [0, undefined, undefined],
+      'its pods are not known at the moment',
+    );
+    assert.deepEqual(
+      times({ drain: half }, history({ drainStartedAt: at(0), drainedAt: at(50) })),
+      [0, 50, undefined],
+    );
   });
 
-  test('the end is told from the pace so far', () => assert.deepEqual(times({ drain: half }, begun), [0, undefined, 250]));
+  test('the end is told from the pace so far', () =>
+    assert.deepEqual(times({ drain: half }, begun), [0, undefined, 250]));
 
   test('it is not told when somebody has to help first', () => {
     const pod = { namespace: 'shop', name: 'a' };
@@ -199,32 +303,66 @@ describe('times', () => {
       { cause: 'DisruptionBudget', pod, message: '' },
       { cause: 'AdmissionDenied', pod, message: '' },
     ] as const;
-    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent] } }, begun), [0, undefined, 250]);
-    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent, denied] } }, begun), [0, undefined, undefined]);
+    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent] } }, begun), [
+      0,
+      undefined,
+      250,
+    ]);
+    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent, denied] } }, begun), [
+      0,
+      undefined,
+      undefined,
+    ]);
   });
 
   test('what begins anew another time has no times', () =>
-    assert.deepEqual(times({ drain: half, restarts: true }, begun), [undefined, undefined, undefined]));
+    assert.deepEqual(times({ drain: half, restarts: true }, begun), [
+      undefined,
+      undefined,
+      undefined,
+    ]));
 
   test('VMs are waited for; pods beside them only when they take longer', () => {
-    const vm = (state: VmStatus['state']): VmStatus => ({ platform: 'KubeVirt', id: state, name: state, state });
-    const end = (drain: Partial<DrainProgress>) => times({ drain: { ...half, ...drain } }, begun)[2];
+    const vm = (state: VmStatus['state']): VmStatus => ({
+      platform: 'KubeVirt',
+      id: state,
+      name: state,
+      state,
+    });
+    const end = (drain: Partial<DrainProgress>) =>
+      times({ drain: { ...half, ...drain } }, begun)[2];
     assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(300) }), 300);
-    assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(200) }), 250, 'pods take longer');
+    assert.equal(
+      end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(200) }),
+      250,
+      'pods take longer',
+    );
     assert.equal(end({ vms: [vm('Moved')], vmsMovedAt: at(900) }), 250, 'none is on its way');
     assert.equal(end({ vms: [vm('Migrating')] }), undefined, 'nothing can be told of the VM');
     assert.equal(
-      end({ count: { toEvict: 5, gone: 4, waiting: 1 }, vms: [vm('Migrating')], vmsMovedAt: at(110) }),
+      end({
+        count: { toEvict: 5, gone: 4, waiting: 1 },
+        vms: [vm('Migrating')],
+        vmsMovedAt: at(110),
+      }),
       110,
       'the VM is all that waits',
     );
     assert.equal(
-      end({ count: { toEvict: 6, gone: 4, waiting: 2 }, vms: [vm('Migrating'), vm('Cannot')], vmsMovedAt: at(110) }),
+      end({
+        count: { toEvict: 6, gone: 4, waiting: 2 },
+        vms: [vm('Migrating'), vm('Cannot')],
+        vmsMovedAt: at(110),
+      }),
       150,
       'what cannot move waits with the pods',
     );
     assert.equal(
-      end({ count: { toEvict: 3, gone: 1, waiting: 2 }, vms: [vm('Migrating')], vmsMovedAt: at(110) }),
+      end({
+        count: { toEvict: 3, gone: 1, waiting: 2 },
+        vms: [vm('Migrating')],
+        vmsMovedAt: at(110),
+      }),
       110,
       'too few have left to tell of pods',
     );
@@ -249,10 +387,17 @@ describe('blockers', () => {
   });
 
   test('each is known since the first look at it, as remembered, else as stored', () => {
-    const since = (remembered: ReadonlyMap<string, Temporal.Instant>, stored: ReadonlyMap<string, Temporal.Instant>) =>
-      report({ drain: { ...half, blockerInfos: blockerInfos.slice(2) } }, history({ blockedSince: stored }), {
-        memo: { ...emptyMemo, blockedSince: remembered },
-      }).blockers[0]?.since.toString();
+    const since = (
+      remembered: ReadonlyMap<string, Temporal.Instant>,
+      stored: ReadonlyMap<string, Temporal.Instant>,
+    ) =>
+      report(
+        { drain: { ...half, blockerInfos: blockerInfos.slice(2) } },
+        history({ blockedSince: stored }),
+        {
+          memo: { ...emptyMemo, blockedSince: remembered },
+        },
+      ).blockers[0]?.since.toString();
     const [id, none] = ['LocalData shop/z ', new Map<string, Temporal.Instant>()];
     assert.equal(since(none, none), now.toString());
     assert.equal(since(none, new Map([[id, at(5)]])), at(5).toString());
@@ -269,14 +414,23 @@ describe('what else is said', () => {
     });
     const unknown = report({});
     assert.deepEqual(
-      [unknown.waiting, 'pods' in unknown, 'vms' in unknown, 'startsAt' in unknown, 'failure' in unknown],
+      [
+        unknown.waiting,
+        'pods' in unknown,
+        'vms' in unknown,
+        'startsAt' in unknown,
+        'failure' in unknown,
+      ],
       [[], false, false, false, false],
     );
   });
 
   test('VMs, those that left before included', () => {
     const told = (before: { moved: number; stopped: number }, vms: readonly VmStatus[] = []) =>
-      reports({ ...contextOf({ drain: { ...half, vms } }), vms: { vms: new Map(), before } }, true)[0]?.report.vmsBefore;
+      reports(
+        { ...contextOf({ drain: { ...half, vms } }), vms: { vms: new Map(), before } },
+        true,
+      )[0]?.report.vmsBefore;
     assert.equal(told({ moved: 0, stopped: 0 }), undefined);
     assert.deepEqual(told({ moved: 1, stopped: 0 }), { moved: 1, stopped: 0 });
     assert.deepEqual(told({ moved: 1, stopped: 1 }), { moved: 1, stopped: 1 });
@@ -287,7 +441,8 @@ describe('what else is said', () => {
 
   test('the problem is its own, else what has failed, else the trouble with the last write', () => {
     const trouble = { reason: 'WriteRefused', message: 'no' };
-    const said = (progress: Partial<RequestProgress>) => report(progress, {}, { trouble }).problem?.reason;
+    const said = (progress: Partial<RequestProgress>) =>
+      report(progress, {}, { trouble }).problem?.reason;
     assert.equal(said({ problem: { reason: 'Own', message: '' } }), 'Own');
     assert.equal(said({}), 'WriteRefused');
     assert.equal(said({ failure: 'GivenBack' }), 'GivenBack');
@@ -302,9 +457,18 @@ describe('what else is said', () => {
       request: Partial<MaintenanceRequest> = {},
       snapshot: Partial<NodeSnapshot> = {},
     ) => reports(contextOf(progress, request, snapshot), finished).length;
-    assert.deepEqual([count(true, {}), count(false, {}), count(true, { granted: false })], [1, 0, 0]);
+    assert.deepEqual(
+      [count(true, {}), count(false, {}), count(true, { granted: false })],
+      [1, 0, 0],
+    );
     assert.equal(count(true, { granted: false }, { stage: 'Announce' }), 1);
-    assert.deepEqual([count(false, { failure: 'LeaseLost' }), count(false, { problem: { reason: 'x', message: '' } })], [1, 1]);
+    assert.deepEqual(
+      [
+        count(false, { failure: 'LeaseLost' }),
+        count(false, { problem: { reason: 'x', message: '' } }),
+      ],
+      [1, 1],
+    );
     assert.equal(count(false, {}, {}, { trouble: { reason: 'x', message: '' } }), 1);
   });
 
@@ -319,7 +483,11 @@ describe('what else is said', () => {
       events: [],
     } as const;
     assert.equal(reports({ ...context, writes: [write] }, true).length, 0);
-    assert.equal(reports({ ...context, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true).length, 1);
+    assert.equal(
+      reports({ ...context, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true)
+        .length,
+      1,
+    );
   });
 });
 
@@ -334,9 +502,18 @@ describe('when a status is written', () => {
     const first = contextOf({ drain: half }, request);
     const gistNow = memoAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
     const last = new Map([
-      ['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other', stuck: new Set<string>() }],
+      [
+        'plains.test//one',
+        {
+          at: at(100 - secondsAgo),
+          gist: gist === 'same' ? String(gistNow) : 'other',
+          stuck: new Set<string>(),
+        },
+      ],
     ]);
-    const [found] = reported({ drain: half, ...progress }, request, { memo: { ...emptyMemo, reported: last } });
+    const [found] = reported({ drain: half, ...progress }, request, {
+      memo: { ...emptyMemo, reported: last },
+    });
     return [found?.write !== undefined, found?.requeueAt && secondsBetween(at(0), found.requeueAt)];
   };
 
@@ -353,7 +530,9 @@ describe('when a status is written', () => {
   });
 
   test('only what differs from what is stored; when it will read differently is looked out for', () => {
-    const stored = reported({ drain: half }, draining)[0]?.write?.body['status'] as MaintenanceRequest['status'];
+    const stored = reported({ drain: half }, draining)[0]?.write?.body[
+      'status'
+    ] as MaintenanceRequest['status'];
     const [found] = reported({ drain: half }, { ...draining, status: stored });
     assert.deepEqual([found?.write, found?.requeueAt], [undefined, undefined]);
     const { adapter } = makeRequest('one');
@@ -362,9 +541,16 @@ describe('when a status is written', () => {
   });
 
   test('the end is announced once: well, or badly', () => {
-    const announced = (progress: Partial<RequestProgress>, state?: MaintenanceRequest['history']['state']) =>
-      reported(progress, history(state === undefined ? {} : { state }))[0]?.write?.events.map(({ type, reason }) => `${type} ${reason}`);
-    assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Draining'), ['Normal Succeeded']);
+    const announced = (
+      progress: Partial<RequestProgress>,
+      state?: MaintenanceRequest['history']['state'],
+    ) =>
+      reported(progress, history(state === undefined ? {} : { state }))[0]?.write?.events.map(
+        ({ type, reason }) => `${type} ${reason}`,
+      );
+    assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Draining'), [
+      'Normal Succeeded',
+    ]);
     assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Drained'), []);
     assert.deepEqual(announced({ failure: 'LeaseLost' }), ['Warning Failed']);
     assert.deepEqual(announced({ drain: half }), []);
@@ -387,9 +573,20 @@ describe('the notes for the next look', () => {
         ['gone', last],
       ]),
     };
-    const after = notes(contextOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { memo: before }));
-    assert.deepEqual([[...after.tallies.keys()], [...after.reported.keys()]], [['plains.test//one'], ['plains.test//one']]);
-    assert.equal(after.reported.get('plains.test//one')?.at.toString(), at(99).toString(), 'nothing was written');
+    const after = notes(
+      contextOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), {
+        memo: before,
+      }),
+    );
+    assert.deepEqual(
+      [[...after.tallies.keys()], [...after.reported.keys()]],
+      [['plains.test//one'], ['plains.test//one']],
+    );
+    assert.equal(
+      after.reported.get('plains.test//one')?.at.toString(),
+      at(99).toString(),
+      'nothing was written',
+    );
   });
 
   test('are of who holds the node, once it is held', () => {
@@ -409,9 +606,23 @@ describe('the notes for the next look', () => {
 
   test('keep since when something blocks for as long as nobody has looked at the pods', () => {
     const blockedSince = new Map([['x', at(5)]]);
-    assert.deepEqual([...notes(contextOf({}, {}, { memo: { ...emptyMemo, blockedSince } })).blockedSince.keys()], ['x']);
-    assert.deepEqual([...notes(contextOf({ drain: half }, {}, { memo: { ...emptyMemo, blockedSince } })).blockedSince.keys()], []);
-    const two = contextOf({}, {}, { memo: { ...emptyMemo, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
+    assert.deepEqual(
+      [...notes(contextOf({}, {}, { memo: { ...emptyMemo, blockedSince } })).blockedSince.keys()],
+      ['x'],
+    );
+    assert.deepEqual(
+      [
+        ...notes(
+          contextOf({ drain: half }, {}, { memo: { ...emptyMemo, blockedSince } }),
+        ).blockedSince.keys(),
+      ],
+      [],
+    );
+    const two = contextOf(
+      {},
+      {},
+      { memo: { ...emptyMemo, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] },
+    );
     const [first, second] = two.progresses as [RequestProgress, RequestProgress];
     assert.deepEqual(
       [...notes({ ...two, progresses: [first, { ...second, drain: half }] }).blockedSince.keys()],
@@ -421,15 +632,26 @@ describe('the notes for the next look', () => {
   });
 
   test('a seat in the quorum is taken from the moment that a node is to be held until it is seen to be', () => {
-    const seat = (progress: Partial<RequestProgress>, node = makeNode()) => notes(contextOf(progress, {}, { node })).seat;
-    assert.deepEqual([seat({}), seat({ granted: false }), seat({ holds: false }), seat({}, heldNode)], [true, false, false, false]);
-    const two = contextOf({}, {}, { node: makeNode(), requests: [makeRequest('one'), makeRequest('two')] });
+    const seat = (progress: Partial<RequestProgress>, node = makeNode()) =>
+      notes(contextOf(progress, {}, { node })).seat;
+    assert.deepEqual(
+      [seat({}), seat({ granted: false }), seat({ holds: false }), seat({}, heldNode)],
+      [true, false, false, false],
+    );
+    const two = contextOf(
+      {},
+      {},
+      { node: makeNode(), requests: [makeRequest('one'), makeRequest('two')] },
+    );
     const [first, second] = two.progresses as [RequestProgress, RequestProgress];
     assert.equal(notes({ ...two, progresses: [first, { ...second, granted: false }] }).seat, true);
   });
 
   test('a lease that was missed is remembered', () => {
-    assert.equal(notes({ ...contextOf(), leaseMissedAt: at(98) }).leaseMissedAt?.toString(), at(98).toString());
+    assert.equal(
+      notes({ ...contextOf(), leaseMissedAt: at(98) }).leaseMissedAt?.toString(),
+      at(98).toString(),
+    );
     assert.equal('leaseMissedAt' in notes(contextOf()), false);
   });
 });
@@ -457,20 +679,36 @@ describe('what the node says', () => {
       ),
     );
   const words = (...states: readonly State[]) =>
-    Object.entries(said(states)).map(([type, word]) => `${type} ${word.status} ${word.reason.replace('Drydock', '')}`);
+    Object.entries(said(states)).map(
+      ([type, word]) => `${type} ${word.status} ${word.reason.replace('Drydock', '')}`,
+    );
 
   test('under way, complete, given up; of several maintenances what is least far counts', () => {
-    assert.deepEqual(words('Draining'), ['DrainInProgress True DrainStarted', 'Drained False DrainStarted']);
-    assert.deepEqual(words('Detaching'), ['DrainInProgress True DrainStarted', 'Drained False DrainStarted']);
+    assert.deepEqual(words('Draining'), [
+      'DrainInProgress True DrainStarted',
+      'Drained False DrainStarted',
+    ]);
+    assert.deepEqual(words('Detaching'), [
+      'DrainInProgress True DrainStarted',
+      'Drained False DrainStarted',
+    ]);
     assert.deepEqual(words('Drained'), [
       'DrainInProgress False DrainCompleted',
       'Drained True DrainCompleted',
       'MaintenanceInProgress True MaintenanceHeld',
     ]);
-    assert.deepEqual(words('Drained', 'Draining').slice(0, 1), ['DrainInProgress True DrainStarted']);
-    assert.deepEqual(words('Failed'), ['DrainInProgress False DrainFailed', 'Drained False DrainFailed']);
+    assert.deepEqual(words('Drained', 'Draining').slice(0, 1), [
+      'DrainInProgress True DrainStarted',
+    ]);
+    assert.deepEqual(words('Failed'), [
+      'DrainInProgress False DrainFailed',
+      'Drained False DrainFailed',
+    ]);
     assert.deepEqual(words('Cordoned'), ['MaintenanceInProgress True MaintenanceHeld']);
-    assert.deepEqual(words('Draining', 'Cordoned').at(-1), 'MaintenanceInProgress True MaintenanceHeld');
+    assert.deepEqual(
+      words('Draining', 'Cordoned').at(-1),
+      'MaintenanceInProgress True MaintenanceHeld',
+    );
   });
 
   test('planned, as long as nobody holds it; what has failed plans nothing', () => {
@@ -481,7 +719,8 @@ describe('what the node says', () => {
   });
 
   test('whose it is, and why', () => {
-    const owners = (over: Partial<MaintenanceRequest> = {}) => said(['Drained', 'Drained'], over).Drained?.message;
+    const owners = (over: Partial<MaintenanceRequest> = {}) =>
+      said(['Drained', 'Drained'], over).Drained?.message;
     assert.equal(owners(), 'Plain m0, Plain m1');
     assert.equal(owners({ reason: 'disk' }), 'Plain m0 (disk), Plain m1 (disk)');
     assert.equal(owners({ reason: '' }), 'Plain m0, Plain m1');

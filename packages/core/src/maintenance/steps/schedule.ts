@@ -2,7 +2,16 @@ import { isBefore, secondsAfter, timeText } from '@drydock/apimachinery';
 import { isLeased } from '../../lease/is-leased.ts';
 import type { Node } from '../../node/node.ts';
 import { leaseNames, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
-import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
+import {
+  atEndOf,
+  type Calendar,
+  calendarOf,
+  expectedIn,
+  freezeAt,
+  nextSpans,
+  openNow,
+  startOf,
+} from '../../window/calendar.ts';
 import { appliesTo, windowsUnknown } from '../../window/window.ts';
 import type { Lookup } from '../decision.ts';
 import { isHeldAlready } from '../held.ts';
@@ -15,45 +24,79 @@ const defaultDrainSeconds = 900;
 /** Seconds until the next search for an opening, if none is in sight: one day. */
 const lookAgainAfter = 86_400;
 
-const calendarFor = ({ windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Calendar =>
-  calendarOf(
-    windows === 'Ignore' ? [] : snapshot.windows.filter(window => appliesTo(window, { kind: 'Maintenance', labels: node.labels })),
+function calendarFor({ windows }: RequestedStart, node: Node, snapshot: NodeSnapshot): Calendar {
+  return calendarOf(
+    windows === 'Ignore'
+      ? []
+      : snapshot.windows.filter(window =>
+          appliesTo(window, { kind: 'Maintenance', labels: node.labels }),
+        ),
   );
+}
 
-const expectedFor = ({ expectedSeconds }: RequestedStart, calendar: Calendar, { drainSeconds }: NodeSnapshot): number =>
-  expectedSeconds ?? expectedIn(calendar, drainSeconds, defaultDrainSeconds);
+function expectedFor(
+  { expectedSeconds }: RequestedStart,
+  calendar: Calendar,
+  { drainSeconds }: NodeSnapshot,
+): number {
+  return expectedSeconds ?? expectedIn(calendar, drainSeconds, defaultDrainSeconds);
+}
 
 /** Reports whether the request has changed the node, according to its status. */
-const hasBegun = ({ history }: MaintenanceRequest): boolean =>
-  history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced' && history.state !== 'Failed';
+function hasBegun({ history }: MaintenanceRequest): boolean {
+  return (
+    history.state !== undefined &&
+    history.state !== 'Pending' &&
+    history.state !== 'Announced' &&
+    history.state !== 'Failed'
+  );
+}
 
-const never = (calendar: Calendar, longestSeconds: number, expected: number): string =>
-  longestSeconds > 0
+function never(calendar: Calendar, longestSeconds: number, expected: number): string {
+  return longestSeconds > 0
     ? `no opening of ${calendar.names.join(', ')} is long enough: ${Math.round(expected / 60)} min are expected, the longest is ${Math.round(longestSeconds / 60)} min`
     : `${calendar.names.join(', ')} will not be open in the next 400 days`;
+}
 
-type Found = { readonly progress: RequestProgress; readonly moment?: Temporal.Instant; readonly lookup?: Lookup };
+type Found = {
+  readonly progress: RequestProgress;
+  readonly moment?: Temporal.Instant;
+  readonly lookup?: Lookup;
+};
 
-const waiting = (
+function waiting(
   progress: RequestProgress,
   reason: string,
   message: string,
   moment: Temporal.Instant,
   startsAt?: Temporal.Instant,
-): Found => ({
-  progress: { ...progress, barred: true, problem: { reason, message }, ...(startsAt && { startsAt }) },
-  moment,
-});
+): Found {
+  return {
+    progress: {
+      ...progress,
+      barred: true,
+      problem: { reason, message },
+      ...(startsAt && { startsAt }),
+    },
+    moment,
+  };
+}
 
 /**
  * Reports whether the node's hold or lease is there and no other request has begun: they belong to
  * this request, whose status has not been stored yet, or was lost.
  */
-const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, requests }: NodeSnapshot): boolean => {
+function mayHaveBegun(
+  request: MaintenanceRequest,
+  { node, nodeName, leases, requests }: NodeSnapshot,
+): boolean {
   const isHeld = node !== undefined && isHeldAlready(node, request);
   const hasTraces = isHeld || isLeased(leaseNames([request.adapter], nodeName), leases);
-  return hasTraces && !requests.some(other => other.key !== request.key && !other.deleting && hasBegun(other));
-};
+  return (
+    hasTraces &&
+    !requests.some(other => other.key !== request.key && !other.deleting && hasBegun(other))
+  );
+}
 
 /**
  * Reports whether the request begins. The watch of the windows may lag behind that of the requests:
@@ -61,21 +104,46 @@ const mayHaveBegun = (request: MaintenanceRequest, { node, nodeName, leases, req
  * is not released for the duration of that query. Nothing is reported before a response has failed
  * to come: nearly always the request begins a moment later.
  */
-const begins = (progress: RequestProgress, { windows }: RequestedStart, snapshot: NodeSnapshot): Found => {
+function begins(
+  progress: RequestProgress,
+  { windows }: RequestedStart,
+  snapshot: NodeSnapshot,
+): Found {
   const { request } = progress;
   const { key, uid, generation } = request;
-  if (windows === 'Ignore' || (snapshot.windowsKnownTo?.has(uid) ?? true) || mayHaveBegun(request, snapshot)) return { progress };
+  if (
+    windows === 'Ignore' ||
+    (snapshot.windowsKnownTo?.has(uid) ?? true) ||
+    mayHaveBegun(request, snapshot)
+  )
+    return { progress };
   const { windowsProblem: why } = snapshot;
-  const problem = why === undefined ? {} : { problem: { reason: 'WindowsUnknown', message: windowsUnknown(why) } };
-  return { progress: { ...progress, ...problem, barred: true }, lookup: { kind: 'MaintenanceWindows', key, uid, generation } };
-};
+  const problem =
+    why === undefined
+      ? {}
+      : { problem: { reason: 'WindowsUnknown', message: windowsUnknown(why) } };
+  return {
+    progress: { ...progress, ...problem, barred: true },
+    lookup: { kind: 'MaintenanceWindows', key, uid, generation },
+  };
+}
 
 /** Decides whether the request may change the node now, and otherwise when. */
-const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar: Calendar, { snapshot, now }: ReconcileContext): Found => {
+function beforeStart(
+  progress: RequestProgress,
+  start: RequestedStart,
+  calendar: Calendar,
+  { snapshot, now }: ReconcileContext,
+): Found {
   const expectedSeconds = expectedFor(start, calendar, snapshot);
   const found = startOf(calendar, { ...start, expectedSeconds }, now);
   if (found.kind === 'never') {
-    return waiting(progress, 'NoOpening', never(calendar, found.longestSeconds, expectedSeconds), secondsAfter(now, lookAgainAfter));
+    return waiting(
+      progress,
+      'NoOpening',
+      never(calendar, found.longestSeconds, expectedSeconds),
+      secondsAfter(now, lookAgainAfter),
+    );
   }
   const { at, because } = found;
   if (!isBefore(now, at)) return begins(progress, start, snapshot);
@@ -83,31 +151,51 @@ const beforeStart = (progress: RequestProgress, start: RequestedStart, calendar:
   const message = `begins at ${timeText(at)}`;
   if (frozen !== undefined) {
     const why = frozen.reason === undefined ? '' : ` (${frozen.reason})`;
-    return waiting(progress, 'Frozen', `${message}: frozen until ${timeText(frozen.until)}${why}`, at, at);
+    return waiting(
+      progress,
+      'Frozen',
+      `${message}: frozen until ${timeText(frozen.until)}${why}`,
+      at,
+      at,
+    );
   }
-  if (because === 'anytime') return waiting(progress, 'NotYetDue', `${message}, its requested start`, at, at);
+  if (because === 'anytime')
+    return waiting(progress, 'NotYetDue', `${message}, its requested start`, at, at);
   if (because === 'deadline') {
-    return waiting(progress, 'WindowMissed', `${message}: no opening of ${calendar.names.join(', ')} comes before its deadline`, at, at);
+    return waiting(
+      progress,
+      'WindowMissed',
+      `${message}: no opening of ${calendar.names.join(', ')} comes before its deadline`,
+      at,
+      at,
+    );
   }
-  return waiting(progress, 'MaintenanceWindow', `${message}, when ${calendar.names.join(', ')} allows it`, at, at);
-};
+  return waiting(
+    progress,
+    'MaintenanceWindow',
+    `${message}, when ${calendar.names.join(', ')} allows it`,
+    at,
+    at,
+  );
+}
 
 /**
  * Applies the end of the window to a running drain. A drain that is bound only by its deadline goes
  * on.
  */
-const whileUnderWay = (
+function whileUnderWay(
   progress: RequestProgress,
   start: RequestedStart,
   calendar: Calendar,
   { snapshot, now }: ReconcileContext,
-): Found => {
+): Found {
   const { history } = progress.request;
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || history.drainedAt !== undefined) return { progress };
   const open = openNow(calendar, now);
   if (open !== undefined) return { progress, moment: open.to };
-  const pressing = start.deadline && secondsAfter(start.deadline, -expectedFor(start, calendar, snapshot));
+  const pressing =
+    start.deadline && secondsAfter(start.deadline, -expectedFor(start, calendar, snapshot));
   if (pressing !== undefined && !isBefore(now, pressing)) return { progress };
   const [next] = nextSpans(calendar, now, 1);
   const goesOn = next === undefined ? 'no opening is known' : `continues at ${timeText(next.from)}`;
@@ -119,9 +207,9 @@ const whileUnderWay = (
   }
   const problem = { reason: 'WindowClosed', message: `paused: the window has closed; ${goesOn}` };
   return { progress: { ...progress, paused: true, problem }, moment };
-};
+}
 
-const look = (progress: RequestProgress, node: Node, context: ReconcileContext): Found => {
+function look(progress: RequestProgress, node: Node, context: ReconcileContext): Found {
   const { request, lingers } = progress;
   const { start } = request;
   if (start === undefined || request.stage === 'Announce' || lingers) return { progress };
@@ -129,8 +217,10 @@ const look = (progress: RequestProgress, node: Node, context: ReconcileContext):
   // A status whose write was refused, because a user has edited the object, proves nothing yet:
   // without the memo the node would be released where the opening is no longer long enough.
   const isUnderWay = hasBegun(request) || context.snapshot.memo.holding.has(request.uid);
-  return isUnderWay ? whileUnderWay(progress, start, calendar, context) : beforeStart(progress, start, calendar, context);
-};
+  return isUnderWay
+    ? whileUnderWay(progress, start, calendar, context)
+    : beforeStart(progress, start, calendar, context);
+}
 
 /**
  * Starts maintenances when they may start: not before their requested time, and in an opening of

@@ -6,12 +6,17 @@ import type { Self } from '../snapshot.ts';
 /**
  * Reports whether the operator's own pod has been deleted: its process runs for some seconds more.
  */
-const isGoing = (self: Self | undefined): boolean => self?.pods?.some(pod => pod.key === self.pod && isTerminating(pod)) === true;
+function isGoing(self: Self | undefined): boolean {
+  return self?.pods?.some(pod => pod.key === self.pod && isTerminating(pod)) === true;
+}
 
-const barredFor = ({ pod }: Self): { readonly barred: true; readonly problem: { readonly reason: string; readonly message: string } } => {
+function barredFor({ pod }: Self): {
+  readonly barred: true;
+  readonly problem: { readonly reason: string; readonly message: string };
+} {
   const message = `waits for the next operator: pod ${pod} of this one is being deleted`;
   return { barred: true, problem: { reason: 'OperatorGoes', message } };
-};
+}
 
 /**
  * Bars new nodes while the operator's pod terminates: such a node may be the only one left on which
@@ -22,7 +27,9 @@ export const succession: ReconcileStep = (context: ReconcileContext) => {
   if (node === undefined || self === undefined || !isGoing(self)) return { done: true, context };
   const barred = barredFor(self);
   const progresses = context.progresses.map(progress =>
-    progress.request.stage === 'Announce' || isHeldAlready(node, progress.request) ? progress : { ...progress, ...barred },
+    progress.request.stage === 'Announce' || isHeldAlready(node, progress.request)
+      ? progress
+      : { ...progress, ...barred },
   );
   return { done: true, context: { ...context, progresses } };
 };

@@ -8,60 +8,83 @@ import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 
 const unknown: GateValue = { value: 'Unknown', message: 'it has not been evaluated yet' };
 
-const valueOf = ({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue => gates.get(name) ?? unknown;
+function valueOf({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue {
+  return gates.get(name) ?? unknown;
+}
 
 /** A gate and its current state. */
 export type AskedGate = { readonly gate: Gate; readonly state: GateState };
 
 /** Returns every gate with its current value, and since when it has that value. */
-export const evaluateGates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonly AskedGate[] =>
-  snapshot.plan.gates.map(gate => {
+export function evaluateGates(snapshot: PlanSnapshot, now: Temporal.Instant): readonly AskedGate[] {
+  return snapshot.plan.gates.map(gate => {
     const { value, message } = valueOf(snapshot, gate);
     const before = snapshot.plan.gateStates.get(gate.name);
-    return { gate, state: { name: gate.name, value, message, since: before?.value === value ? before.since : now } };
+    return {
+      gate,
+      state: {
+        name: gate.name,
+        value,
+        message,
+        since: before?.value === value ? before.since : now,
+      },
+    };
   });
+}
 
-const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
-  word: value === 'False' ? 'Gate' : 'GateUnknown',
-  who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
-});
+function notTrue({ name }: Gate, { value, message }: GateValue): Waiting {
+  return {
+    word: value === 'False' ? 'Gate' : 'GateUnknown',
+    who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
+  };
+}
 
 /** Returns the gate that keeps nodes from beginning: it is not true, or not for long enough. */
-export const gateBeforeNode = (gates: readonly AskedGate[], now: Temporal.Instant): Waiting | undefined => {
+export function gateBeforeNode(
+  gates: readonly AskedGate[],
+  now: Temporal.Instant,
+): Waiting | undefined {
   for (const { gate, state } of gates) {
     if (!gate.at.includes('BeforeNode')) continue;
     if (state.value !== 'True') return notTrue(gate, state);
     const until = secondsAfter(state.since, gate.forSeconds);
-    if (isBefore(now, until)) return { word: 'Gate', who: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`, ends: until };
+    if (isBefore(now, until))
+      return {
+        word: 'Gate',
+        who: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`,
+        ends: until,
+      };
   }
   return undefined;
-};
+}
 
 /**
  * Returns why the quiet time of a node is broken; undefined if every gate with the place Soak is
  * true.
  */
-export const gateAtSoak = (snapshot: PlanSnapshot): string | undefined => {
+export function gateAtSoak(snapshot: PlanSnapshot): string | undefined {
   for (const gate of snapshot.plan.gates) {
     const value = valueOf(snapshot, gate);
     if (gate.at.includes('Soak') && value.value !== 'True') return notTrue(gate, value).who;
   }
   return undefined;
-};
+}
 
 /**
  * Returns the gate that has halted the plan, until a user sets it aside: true again is not enough.
  * If a gate is false before any node has begun, the plan waits for it: its value is no effect of
  * the plan.
  */
-export const gateHaltOf = (
+export function gateHaltOf(
   { plan }: Pick<PlanSnapshot, 'plan'>,
   gates: readonly AskedGate[],
   verdicts: ReadonlyMap<string, NodeVerdict>,
   now: Temporal.Instant,
-): GateHalt | undefined => {
+): GateHalt | undefined {
   if (plan.gateHalt !== undefined && !isRetried(plan.gateHalt.at, plan)) return plan.gateHalt;
   if (verdicts.size === 0 && plan.inFlight.length === 0) return undefined;
-  const closed = gates.find(({ gate, state }) => gate.onFalse === 'Halt' && state.value === 'False')?.state;
+  const closed = gates.find(
+    ({ gate, state }) => gate.onFalse === 'Halt' && state.value === 'False',
+  )?.state;
   return closed && { gate: closed.name, message: closed.message, at: now };
-};
+}

@@ -23,7 +23,10 @@ type GateCommon = {
  * A gate that is true if no PodDisruptionBudget has fewer healthy pods than it wants; of these
  * namespaces only, if there are any.
  */
-export type WorkloadGate = GateCommon & { readonly kind: 'workloads'; readonly namespaces: readonly string[] };
+export type WorkloadGate = GateCommon & {
+  readonly kind: 'workloads';
+  readonly namespaces: readonly string[];
+};
 
 /** A gate with a CEL expression over one object of any kind. */
 export type ObjectGate = GateCommon & {
@@ -73,4 +76,8 @@ export type GateValue = { readonly value: 'True' | 'False' | 'Unknown'; readonly
 export type GateState = GateValue & { readonly name: string; readonly since: Temporal.Instant };
 
 /** A gate that has halted the plan. */
-export type GateHalt = { readonly gate: string; readonly message: string; readonly at: Temporal.Instant };
+export type GateHalt = {
+  readonly gate: string;
+  readonly message: string;
+  readonly at: Temporal.Instant;
+};

@@ -2,7 +2,15 @@ import type { JsonObject } from '@drydock/apimachinery';
 
 /** Pods that run beside the nodes, at certain moments of a run. */
 
-export const hookPlaces = ['BeforeRun', 'BeforeStage', 'BeforeNode', 'AfterNode', 'AfterStage', 'AfterRun', 'OnHalt'] as const;
+export const hookPlaces = [
+  'BeforeRun',
+  'BeforeStage',
+  'BeforeNode',
+  'AfterNode',
+  'AfterStage',
+  'AfterRun',
+  'OnHalt',
+] as const;
 export type HookPlace = (typeof hookPlaces)[number];
 
 export type Hook = {

@@ -6,8 +6,11 @@ import type { WorkPod } from '../snapshot.ts';
  * mirror pods in any namespace, with any name and annotation, but names no owner except its Node
  * (NodeRestriction).
  */
-export const isOwnPod = ({ ownerUid, isMirror }: WorkPod, { uid }: Pick<Plan, 'uid'>): boolean => ownerUid === uid && !isMirror;
+export function isOwnPod({ ownerUid, isMirror }: WorkPod, { uid }: Pick<Plan, 'uid'>): boolean {
+  return ownerUid === uid && !isMirror;
+}
 
 /** Returns the text for a foreign pod that has the name of a pod to create. */
-export const foreignPodText = ({ namespace, name }: Pick<WorkPod, 'namespace' | 'name'>): string =>
-  `Pod ${namespace}/${name} exists and was not made by this plan: delete it`;
+export function foreignPodText({ namespace, name }: Pick<WorkPod, 'namespace' | 'name'>): string {
+  return `Pod ${namespace}/${name} exists and was not made by this plan: delete it`;
+}

@@ -26,56 +26,83 @@ const idleAfterSeconds = 60;
  */
 const maxStartSeconds = 600;
 
-export const startSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, maxStartSeconds);
+export function startSeconds(timeoutSeconds: number): number {
+  return Math.min(timeoutSeconds, maxStartSeconds);
+}
 
 /**
  * Returns why it has not started or ended: the message of its pod, or the API server's refusal to
  * create it.
  */
-export const troubleOf = (snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>, task: PodTask): string => {
+export function troubleOf(
+  snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>,
+  task: PodTask,
+): string {
   const pod = podOfTask(snapshot, task);
   const refusal = snapshot.refusals.get(podTarget(snapshot.settings, task.pod));
-  if (pod === undefined) return refusal === undefined ? '' : `the API server refuses its pod: ${refusal}`;
+  if (pod === undefined)
+    return refusal === undefined ? '' : `the API server refuses its pod: ${refusal}`;
   return pod.message.slice(0, maxMessageLength);
-};
+}
 
-const because = (text: string): string => (text === '' ? '' : `: ${text}`);
+function because(text: string): string {
+  return text === '' ? '' : `: ${text}`;
+}
 
 /** Returns the pod of this name, if the plan has created it. */
-export const podOfTask = (
+export function podOfTask(
   { pods, plan }: Pick<PlanSnapshot, 'pods' | 'plan'>,
   { pod: name }: Pick<PodTask, 'pod'>,
-): WorkPod | undefined => {
+): WorkPod | undefined {
   const pod = pods.get(name);
   return pod !== undefined && isOwnPod(pod, plan) ? pod : undefined;
-};
+}
 
 /** Returns the state of a task, computed from its pod. */
-export const stateOfTask = (
+export function stateOfTask(
   snapshot: Pick<PlanSnapshot, 'pods' | 'plan' | 'refusals' | 'settings'>,
   task: PodTask,
   timeoutSeconds: number,
   now: Temporal.Instant,
-): PodTaskState => {
+): PodTaskState {
   const { podUid, since } = task;
   const named = snapshot.pods.get(task.pod);
   // A foreign pod proves nothing about the task, and prevents the creation of its pod.
-  if (named !== undefined && !isOwnPod(named, snapshot.plan)) return { kind: 'failed', message: foreignPodText(named) };
+  if (named !== undefined && !isOwnPod(named, snapshot.plan))
+    return { kind: 'failed', message: foreignPodText(named) };
   const pod = podUid === undefined || named?.uid === podUid ? named : undefined;
   if (podUid !== undefined && pod?.phase === 'Succeeded') return { kind: 'succeeded' };
   if (podUid !== undefined && pod?.phase === 'Failed') {
     const { message, exitCode } = pod;
-    return { kind: 'failed', message: message.slice(0, maxMessageLength), ...(exitCode !== undefined && { exitCode }) };
+    return {
+      kind: 'failed',
+      message: message.slice(0, maxMessageLength),
+      ...(exitCode !== undefined && { exitCode }),
+    };
   }
   if (!isBefore(now, secondsAfter(since, timeoutSeconds)))
-    return { kind: 'failed', message: `it has not ended within ${timeoutSeconds} s${because(troubleOf(snapshot, task))}` };
+    return {
+      kind: 'failed',
+      message: `it has not ended within ${timeoutSeconds} s${because(troubleOf(snapshot, task))}`,
+    };
   if (pod !== undefined && podUid === undefined) return { kind: 'seen', podUid: pod.uid };
-  if (pod !== undefined) return { kind: 'running', idle: !pod.ran && !isBefore(now, secondsAfter(since, idleAfterSeconds)) };
-  return podUid === undefined ? { kind: 'missing' } : { kind: 'failed', message: 'somebody has deleted its pod' };
-};
+  if (pod !== undefined)
+    return {
+      kind: 'running',
+      idle: !pod.ran && !isBefore(now, secondsAfter(since, idleAfterSeconds)),
+    };
+  return podUid === undefined
+    ? { kind: 'missing' }
+    : { kind: 'failed', message: 'somebody has deleted its pod' };
+}
 
 /** Returns the times at which the state changes by time alone. */
-export const momentsOf = ({ since }: PodTask, timeoutSeconds: number, now: Temporal.Instant): readonly Temporal.Instant[] =>
-  [idleAfterSeconds, startSeconds(timeoutSeconds), timeoutSeconds]
+export function momentsOf(
+  { since }: PodTask,
+  timeoutSeconds: number,
+  now: Temporal.Instant,
+): readonly Temporal.Instant[] {
+  return [idleAfterSeconds, startSeconds(timeoutSeconds), timeoutSeconds]
     .map(seconds => secondsAfter(since, seconds))
     .filter(moment => isBefore(now, moment));
+}

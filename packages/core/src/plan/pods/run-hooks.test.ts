@@ -18,33 +18,47 @@ import { hookPurpose, podNameFor as nameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
 import { haltScope, ofNode, runScope, stageScope } from './run-hooks.ts';
 
-/** Hooks: each runs once for what it is about, stored before its pod is made, and what comes behind it waits. */
+/**
+ * Hooks: each runs once for what it is about, stored before its pod is made, and what comes behind
+ * it waits.
+ */
 
 const now = at(0);
-const hookAt = (place: HookPlace, over: Partial<Hook> = {}): Hook => ({
-  name: 'ring',
-  at: place,
-  podSpec: { containers: [{ name: 'c', image: 'i', env: [{ name: 'OWN', value: 'x' }] }] },
-  timeoutSeconds: 100,
-  onFailure: 'Pause',
-  ...over,
-});
+function hookAt(place: HookPlace, over: Partial<Hook> = {}): Hook {
+  return {
+    name: 'ring',
+    at: place,
+    podSpec: { containers: [{ name: 'c', image: 'i', env: [{ name: 'OWN', value: 'x' }] }] },
+    timeoutSeconds: 100,
+    onFailure: 'Pause',
+    ...over,
+  };
+}
 
-const podNameFor = (of: string, attempt = 1): string => nameFor(makePlanSnapshot(), hookPurpose(makePlan(), `ring/${of}`, attempt));
+function podNameFor(of: string, attempt = 1): string {
+  return nameFor(makePlanSnapshot(), hookPurpose(makePlan(), `ring/${of}`, attempt));
+}
 
-const runOf = (of: string, over: Partial<HookRun> = {}): HookRun => ({
-  name: 'ring',
-  of,
-  attempt: 1,
-  state: 'Running',
-  since: at(-10),
-  pod: podNameFor(of),
-  message: '',
-  ...over,
-});
+function runOf(of: string, over: Partial<HookRun> = {}): HookRun {
+  return {
+    name: 'ring',
+    of,
+    attempt: 1,
+    state: 'Running',
+    since: at(-10),
+    pod: podNameFor(of),
+    message: '',
+    ...over,
+  };
+}
 
-const podFor = (of: string, over: Partial<WorkPod> = {}): WorkPod =>
-  makeWorkPod(podNameFor(of), 'any', { uid: 'pod-1', message: 'exit code 1: no bell', ...over });
+function podFor(of: string, over: Partial<WorkPod> = {}): WorkPod {
+  return makeWorkPod(podNameFor(of), 'any', {
+    uid: 'pod-1',
+    message: 'exit code 1: no bell',
+    ...over,
+  });
+}
 
 type Given = {
   readonly plan: Partial<Plan>;
@@ -53,8 +67,8 @@ type Given = {
   readonly halted?: string;
 };
 
-const decide = ({ plan, pods = [], verdicts = [], halted }: Given): PlanDecision =>
-  decidePlan(
+function decide({ plan, pods = [], verdicts = [], halted }: Given): PlanDecision {
+  return decidePlan(
     makePlanSnapshot({
       plan: makePlan(plan),
       nodes: ['n1', 'n2'].map(name => makePlanNode(makeReadyNode(name))),
@@ -64,15 +78,17 @@ const decide = ({ plan, pods = [], verdicts = [], halted }: Given): PlanDecision
     }),
     now,
   );
+}
 
-const text = ({ hooks, inFlight, waiting, writes, phase }: PlanDecision): string =>
-  [
+function text({ hooks, inFlight, waiting, writes, phase }: PlanDecision): string {
+  return [
     phase,
     ...hooks.map(({ of, state, attempt }) => `${of} ${state}${attempt > 1 ? ` ${attempt}` : ''}`),
     ...inFlight.map(({ node, state }) => `${node} ${state}`),
     ...waiting.slice(0, 1).map(({ word }) => word),
     ...writes.filter(({ path }) => path.includes('/pods')).map(({ method }) => method),
   ].join(', ');
+}
 
 describe('a hook before the run', () => {
   const hooks = [hookAt('BeforeRun')];
@@ -101,17 +117,30 @@ describe('a hook before the run', () => {
 
   test('that fails keeps the run until somebody has it run again, or does not matter', () => {
     const seen = [runOf(runScope, { podUid: 'pod-1' })];
-    const failed = decide({ plan: { hooks, hookRuns: seen }, pods: [podFor(runScope, { phase: 'Failed' })] });
+    const failed = decide({
+      plan: { hooks, hookRuns: seen },
+      pods: [podFor(runScope, { phase: 'Failed' })],
+    });
     assert.equal(failed.hooks[0]?.message, 'exit code 1: no bell');
     const stored = [runOf(runScope, { state: 'Failed', message: 'no bell' })];
     const kept = decide({ plan: { hooks, hookRuns: stored } });
-    assert.equal(kept.waiting[0]?.who, 'hook ring has failed: no bell; drydock plan retry kernel --failed runs it again');
-    const retries = new Map([['*', at(0)]]);
-    assert.equal(text(decide({ plan: { hooks, hookRuns: stored, retries } })), 'Running, run Running 2, Hook');
-    const careless = [hookAt('BeforeRun', { onFailure: 'Continue' })];
-    assert.equal(text(decide({ plan: { hooks: careless, hookRuns: stored } })), 'Running, run Failed, n1 Starting, Holding');
     assert.equal(
-      decide({ plan: { hooks, hookRuns: [runOf(runScope, { since: at(-100) })] } }).hooks[0]?.message,
+      kept.waiting[0]?.who,
+      'hook ring has failed: no bell; drydock plan retry kernel --failed runs it again',
+    );
+    const retries = new Map([['*', at(0)]]);
+    assert.equal(
+      text(decide({ plan: { hooks, hookRuns: stored, retries } })),
+      'Running, run Running 2, Hook',
+    );
+    const careless = [hookAt('BeforeRun', { onFailure: 'Continue' })];
+    assert.equal(
+      text(decide({ plan: { hooks: careless, hookRuns: stored } })),
+      'Running, run Failed, n1 Starting, Holding',
+    );
+    assert.equal(
+      decide({ plan: { hooks, hookRuns: [runOf(runScope, { since: at(-100) })] } }).hooks[0]
+        ?.message,
       'it has not ended within 100 s',
     );
   });
@@ -119,11 +148,16 @@ describe('a hook before the run', () => {
 
 describe('hooks at other moments', () => {
   const stages = [{ name: 'canary', limit: 1, soakSeconds: 0, approveAfter: false }];
-  const canaryDone = [makeVerdict('n1', { stage: 'canary', startedAt: at(-9), completedAt: at(-5) })];
+  const canaryDone = [
+    makeVerdict('n1', { stage: 'canary', startedAt: at(-9), completedAt: at(-5) }),
+  ];
 
   test('before and after a stage', () => {
     const before = [hookAt('BeforeStage')];
-    assert.equal(text(decide({ plan: { hooks: before, stages } })), 'Running, stage canary Running, Hook');
+    assert.equal(
+      text(decide({ plan: { hooks: before, stages } })),
+      'Running, stage canary Running, Hook',
+    );
     const [first, second] = [
       runOf(stageScope('canary'), { state: 'Succeeded' }),
       runOf(stageScope('rest'), { state: 'Succeeded' }),
@@ -132,13 +166,25 @@ describe('hooks at other moments', () => {
       text(decide({ plan: { hooks: before, stages, hookRuns: [first] } })),
       'Running, stage canary Succeeded, n1 Starting, Holding',
     );
-    const next = decide({ plan: { hooks: before, stages, hookRuns: [first] }, verdicts: canaryDone });
+    const next = decide({
+      plan: { hooks: before, stages, hookRuns: [first] },
+      verdicts: canaryDone,
+    });
     assert.equal(text(next), 'Running, stage canary Succeeded, stage rest Running, Hook');
-    const begun = decide({ plan: { hooks: before, stages, hookRuns: [first, second] }, verdicts: canaryDone });
+    const begun = decide({
+      plan: { hooks: before, stages, hookRuns: [first, second] },
+      verdicts: canaryDone,
+    });
     assert.match(text(begun), /n2 Starting/);
     const after = [hookAt('AfterStage')];
-    assert.match(text(decide({ plan: { hooks: after, stages }, verdicts: canaryDone })), /^Running, stage canary Running, Hook/);
-    assert.match(text(decide({ plan: { hooks: after, stages, hookRuns: [first] }, verdicts: canaryDone })), /n2 Starting/);
+    assert.match(
+      text(decide({ plan: { hooks: after, stages }, verdicts: canaryDone })),
+      /^Running, stage canary Running, Hook/,
+    );
+    assert.match(
+      text(decide({ plan: { hooks: after, stages, hookRuns: [first] }, verdicts: canaryDone })),
+      /n2 Starting/,
+    );
   });
 
   test('after the last stage and the run: it is complete when they have ended', () => {
@@ -146,24 +192,37 @@ describe('hooks at other moments', () => {
     const verdicts = [makeVerdict('n1'), makeVerdict('n2')];
     assert.equal(text(decide({ plan: { hooks }, verdicts })), 'Running, run Running, Hook');
     assert.equal(
-      text(decide({ plan: { hooks, hookRuns: [runOf(runScope, { state: 'Succeeded' })] }, verdicts })),
+      text(
+        decide({ plan: { hooks, hookRuns: [runOf(runScope, { state: 'Succeeded' })] }, verdicts }),
+      ),
       'Complete, run Succeeded',
     );
-    assert.equal(text(decide({ plan: { hooks: [hookAt('AfterStage')] }, verdicts })), 'Running, stage rest Running, Hook');
+    assert.equal(
+      text(decide({ plan: { hooks: [hookAt('AfterStage')] }, verdicts })),
+      'Running, stage rest Running, Hook',
+    );
   });
 
   test('before and after a node: it is held, and its slot free, when they have ended', () => {
     const one = makeInFlight('n1');
     const before = { hooks: [hookAt('BeforeNode')], inFlight: [one] };
     const asked = decide({ plan: before });
-    assert.deepEqual([asked.hooks[0]?.of, asked.writes.length], [ofNode(one), 0], 'no Maintenance yet');
-    const ended = decide({ plan: { ...before, hookRuns: [runOf(ofNode(one), { state: 'Succeeded' })] } });
+    assert.deepEqual(
+      [asked.hooks[0]?.of, asked.writes.length],
+      [ofNode(one), 0],
+      'no Maintenance yet',
+    );
+    const ended = decide({
+      plan: { ...before, hookRuns: [runOf(ofNode(one), { state: 'Succeeded' })] },
+    });
     assert.equal(ended.writes[0]?.description, 'create the maintenance of the node');
     const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
     const over = makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome });
     const after = { hooks: [hookAt('AfterNode')], inFlight: [over] };
     assert.deepEqual(decide({ plan: after }).writes, []);
-    const recorded = decide({ plan: { ...after, hookRuns: [runOf(ofNode(over), { state: 'Succeeded' })] } });
+    const recorded = decide({
+      plan: { ...after, hookRuns: [runOf(ofNode(over), { state: 'Succeeded' })] },
+    });
     assert.match(recorded.writes[0]?.description ?? '', /record the verdict/);
   });
 
@@ -173,10 +232,17 @@ describe('hooks at other moments', () => {
     const failed = [makeVerdict('n1', { verdict: 'Failed' })];
     assert.equal(text(decide({ plan: halt, verdicts: failed })), 'Halted, halt Running');
     assert.equal(
-      text(decide({ plan: { ...halt, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] }, verdicts: failed })),
+      text(
+        decide({
+          plan: { ...halt, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] },
+          verdicts: failed,
+        }),
+      ),
       'Halted, halt Succeeded',
     );
-    const goesOn = decide({ plan: { hooks, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] } });
+    const goesOn = decide({
+      plan: { hooks, hookRuns: [runOf(haltScope, { state: 'Succeeded' })] },
+    });
     assert.deepEqual(goesOn.hooks, [], 'the next halt runs it again');
   });
 
@@ -193,15 +259,28 @@ describe('hooks at other moments', () => {
   test('of an earlier run say nothing, and leave no pod behind', () => {
     const hooks = [hookAt('BeforeRun')];
     const old = runOf(runScope, { state: 'Running', pod: 'kernel-old-hook-1', podUid: 'pod-1' });
-    const next = decide({ plan: { hooks, hookRuns: [old] }, pods: [podFor(runScope, { name: 'kernel-old-hook-1' })] });
+    const next = decide({
+      plan: { hooks, hookRuns: [old] },
+      pods: [podFor(runScope, { name: 'kernel-old-hook-1' })],
+    });
     assert.equal(text(next), 'Running, run Running, run Running, Hook, DELETE');
-    assert.equal(text(decide({ plan: { hooks, hookRuns: [old] } })), 'Running, run Running, Hook', 'its pod is gone');
+    assert.equal(
+      text(decide({ plan: { hooks, hookRuns: [old] } })),
+      'Running, run Running, Hook',
+      'its pod is gone',
+    );
   });
 
   test('leave nothing behind in a plan that is given up', () => {
     const hooks = [hookAt('BeforeRun')];
-    const given = decide({ plan: { hooks, hookRuns: [runOf(runScope, { podUid: 'pod-1' })], aborted: true }, pods: [podFor(runScope)] });
+    const given = decide({
+      plan: { hooks, hookRuns: [runOf(runScope, { podUid: 'pod-1' })], aborted: true },
+      pods: [podFor(runScope)],
+    });
     assert.equal(text(given), 'Aborted, run Running, DELETE');
-    assert.deepEqual(decide({ plan: { hooks, hookRuns: [runOf(runScope)], aborted: true } }).hooks, []);
+    assert.deepEqual(
+      decide({ plan: { hooks, hookRuns: [runOf(runScope)], aborted: true } }).hooks,
+      [],
+    );
   });
 });

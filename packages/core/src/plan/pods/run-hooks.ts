@@ -22,8 +22,12 @@ type Occasion = {
 
 export const runScope = 'run';
 export const haltScope = 'halt';
-export const stageScope = (name: string): string => `stage ${name}`;
-export const ofNode = ({ uid, startedAt }: InFlight): string => `node ${uid} at ${timeText(startedAt)}`;
+export function stageScope(name: string): string {
+  return `stage ${name}`;
+}
+export function ofNode({ uid, startedAt }: InFlight): string {
+  return `node ${uid} at ${timeText(startedAt)}`;
+}
 
 /** Entries to store, and writes to send after that. */
 export type HookStep = {
@@ -35,49 +39,78 @@ export type HookStep = {
   readonly requeueAt?: Temporal.Instant;
 };
 
-const fresh = (snapshot: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
-  name,
-  of,
-  attempt,
-  state: 'Running',
-  since: now,
-  pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${of}`, attempt)),
-  message: '',
-});
+function fresh(
+  snapshot: PlanSnapshot,
+  { name }: Hook,
+  of: string,
+  attempt: number,
+  now: Temporal.Instant,
+): HookRun {
+  return {
+    name,
+    of,
+    attempt,
+    state: 'Running',
+    since: now,
+    pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${of}`, attempt)),
+    message: '',
+  };
+}
 
 /** Reports whether the hook ran in this run; an earlier run does not count. */
-const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean =>
-  isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
+function isOfThisRun({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean {
+  return isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
+}
 
 /** Reports whether a user has retried the hook. */
-const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => state === 'Failed' && isRetried(since, plan);
+function isSetAside({ state, since }: HookRun, { plan }: PlanSnapshot): boolean {
+  return state === 'Failed' && isRetried(since, plan);
+}
 
-const environmentOf = ({ plan }: PlanSnapshot, { at, stage, node }: Occasion): Readonly<Record<string, string>> => ({
-  DRYDOCK_PLAN: plan.name,
-  DRYDOCK_RUN: plan.run?.id ?? plan.runId,
-  DRYDOCK_HOOK: at,
-  ...(stage !== undefined && { DRYDOCK_STAGE: stage }),
-  ...(node !== undefined && { DRYDOCK_NODE: node }),
-});
+function environmentOf(
+  { plan }: PlanSnapshot,
+  { at, stage, node }: Occasion,
+): Readonly<Record<string, string>> {
+  return {
+    DRYDOCK_PLAN: plan.name,
+    DRYDOCK_RUN: plan.run?.id ?? plan.runId,
+    DRYDOCK_HOOK: at,
+    ...(stage !== undefined && { DRYDOCK_STAGE: stage }),
+    ...(node !== undefined && { DRYDOCK_NODE: node }),
+  };
+}
 
-const advanceRun = (
+function advanceRun(
   snapshot: PlanSnapshot,
   hook: Hook,
   occasion: Occasion,
   run: HookRun,
   now: Temporal.Instant,
-): { readonly run: HookRun; readonly writes: readonly Write[] } => {
+): { readonly run: HookRun; readonly writes: readonly Write[] } {
   if (run.state !== 'Running') return { run, writes: [] };
   const task = stateOfTask(snapshot, run, hook.timeoutSeconds, now);
   const environment = environmentOf(snapshot, occasion);
-  const place = { name: run.pod, what: `runs hook ${hook.name}`, environment, deadlineSeconds: hook.timeoutSeconds };
+  const place = {
+    name: run.pod,
+    what: `runs hook ${hook.name}`,
+    environment,
+    deadlineSeconds: hook.timeoutSeconds,
+  };
   if (task.kind === 'missing') return { run, writes: [createPodWrite(snapshot, hook, place)] };
   if (task.kind === 'seen') return { run: { ...run, podUid: task.podUid }, writes: [] };
-  if (task.kind === 'succeeded') return { run: { ...run, state: 'Succeeded', since: now }, writes: [] };
-  return task.kind === 'failed' ? { run: { ...run, state: 'Failed', since: now, message: task.message }, writes: [] } : { run, writes: [] };
-};
+  if (task.kind === 'succeeded')
+    return { run: { ...run, state: 'Succeeded', since: now }, writes: [] };
+  return task.kind === 'failed'
+    ? { run: { ...run, state: 'Failed', since: now, message: task.message }, writes: [] }
+    : { run, writes: [] };
+}
 
-const waitingFor = (snapshot: PlanSnapshot, { name, timeoutSeconds }: Hook, run: HookRun, node: string | undefined): Waiting => {
+function waitingFor(
+  snapshot: PlanSnapshot,
+  { name, timeoutSeconds }: Hook,
+  run: HookRun,
+  node: string | undefined,
+): Waiting {
   const { plan } = snapshot;
   const trouble = troubleOf(snapshot, run);
   return {
@@ -89,23 +122,41 @@ const waitingFor = (snapshot: PlanSnapshot, { name, timeoutSeconds }: Hook, run:
     ...(node !== undefined && { node }),
     ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
   };
-};
+}
 
 /** Reports whether its entry is stored, and its pod is not created yet. */
-const lacksPod = (snapshot: PlanSnapshot, run: HookRun): boolean =>
-  run.state === 'Running' && run.podUid === undefined && podOfTask(snapshot, run) === undefined;
+function lacksPod(snapshot: PlanSnapshot, run: HookRun): boolean {
+  return (
+    run.state === 'Running' && run.podUid === undefined && podOfTask(snapshot, run) === undefined
+  );
+}
 
 /** Runs the hooks of this moment, one after the other; each is stored before its pod is created. */
-export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Temporal.Instant): HookStep => {
+export function runHooks(
+  snapshot: PlanSnapshot,
+  occasion: Occasion,
+  now: Temporal.Instant,
+): HookStep {
   const { hooks, hookRuns } = snapshot.plan;
   const runs: HookRun[] = [];
   const writes: Write[] = [];
   let isStored = true;
   for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
-    const stored = hookRuns.findLast(run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot));
-    const again = stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
-    if (occasion.stop !== undefined && (stored === undefined || again !== undefined || lacksPod(snapshot, stored))) {
-      return { done: false, runs, writes, waiting: stopWaiting(occasion.stop, `hook ${hook.name}`, occasion.node) };
+    const stored = hookRuns.findLast(
+      run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot),
+    );
+    const again =
+      stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
+    if (
+      occasion.stop !== undefined &&
+      (stored === undefined || again !== undefined || lacksPod(snapshot, stored))
+    ) {
+      return {
+        done: false,
+        runs,
+        writes,
+        waiting: stopWaiting(occasion.stop, `hook ${hook.name}`, occasion.node),
+      };
     }
     const step =
       stored === undefined || again !== undefined
@@ -114,36 +165,49 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
     runs.push(step.run);
     writes.push(...step.writes);
     isStored &&= step.run === stored;
-    const isOver = step.run.state === 'Succeeded' || (step.run.state === 'Failed' && hook.onFailure === 'Continue');
+    const isOver =
+      step.run.state === 'Succeeded' ||
+      (step.run.state === 'Failed' && hook.onFailure === 'Continue');
     if (isOver) continue;
     const waiting = waitingFor(snapshot, hook, step.run, occasion.node);
     return { done: false, runs, writes, waiting, ...(waiting.ends && { requeueAt: waiting.ends }) };
   }
   return { done: isStored, runs, writes };
-};
+}
 
 /** Reports whether the scope of the hook still exists. */
-const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean => {
+function isCurrent(run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean {
   const { of } = run;
   const { inFlight } = snapshot.plan;
-  const isThere = of === runScope || of.startsWith('stage ') || (of === haltScope && isHalted) || inFlight.some(one => of === ofNode(one));
+  const isThere =
+    of === runScope ||
+    of.startsWith('stage ') ||
+    (of === haltScope && isHalted) ||
+    inFlight.some(one => of === ofNode(one));
   return isThere && isOfThisRun(run, snapshot);
-};
+}
 
 /** Reports whether a later attempt has replaced this one; its pod is deleted with it. */
-const isOutdone = (run: HookRun, all: readonly HookRun[]): boolean =>
-  all.some(({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt);
+function isOutdone(run: HookRun, all: readonly HookRun[]): boolean {
+  return all.some(
+    ({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt,
+  );
+}
 
 /**
  * Returns all hook runs to store; a run that is over, or whose scope is gone, loses its pod first,
  * and then its entry.
  */
-export const hooksToStore = (
+export function hooksToStore(
   snapshot: PlanSnapshot,
   steps: readonly HookStep[],
   { halted, withdrawn }: { readonly halted: boolean; readonly withdrawn: boolean },
-): { readonly runs: readonly HookRun[]; readonly writes: readonly Write[] } => {
-  const all = [...new Map([...snapshot.plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [run.pod, run])).values()];
+): { readonly runs: readonly HookRun[]; readonly writes: readonly Write[] } {
+  const all = [
+    ...new Map(
+      [...snapshot.plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [run.pod, run]),
+    ).values(),
+  ];
   const writes: Write[] = [];
   const kept = all.filter(run => {
     const isKept = isCurrent(run, snapshot, halted) && !withdrawn && !isOutdone(run, all);
@@ -153,4 +217,4 @@ export const hooksToStore = (
     return isKept || pod !== undefined;
   });
   return { runs: kept, writes: [...writes, ...steps.flatMap(step => step.writes)] };
-};
+}

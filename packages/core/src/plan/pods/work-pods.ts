@@ -9,27 +9,44 @@ import { isOwnPod } from './own-pod.ts';
  */
 
 /** Reports whether no container of it runs, or ever will again. */
-export const isOver = ({ phase }: WorkPod): boolean => phase === 'Succeeded' || phase === 'Failed';
+export function isOver({ phase }: WorkPod): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
 
 /** Returns the pods of all attempts of this turn of the node. */
-export const podsOfTurn = ({ plan, pods }: PlanSnapshot, one: InFlight): readonly WorkPod[] => {
-  const purposes = Array.from({ length: one.attempt }, (_, index) => workPurpose(plan, { ...one, attempt: index + 1 }));
-  return [...pods.values()].filter(
-    pod => isOwnPod(pod, plan) && pod.nodeName === one.node && purposes.some(purpose => isNamedFor(pod.name, purpose)),
+export function podsOfTurn({ plan, pods }: PlanSnapshot, one: InFlight): readonly WorkPod[] {
+  const purposes = Array.from({ length: one.attempt }, (_, index) =>
+    workPurpose(plan, { ...one, attempt: index + 1 }),
   );
-};
+  return [...pods.values()].filter(
+    pod =>
+      isOwnPod(pod, plan) &&
+      pod.nodeName === one.node &&
+      purposes.some(purpose => isNamedFor(pod.name, purpose)),
+  );
+}
 
 /** Returns the pods of any turn of a node of this name that may run. */
-export const workPodsOn = ({ plan, pods }: PlanSnapshot, node: string): readonly WorkPod[] =>
-  [...pods.values()].filter(pod => pod.nodeName === node && isOwnPod(pod, plan) && isWorkName(pod.name) && !isOver(pod));
+export function workPodsOn({ plan, pods }: PlanSnapshot, node: string): readonly WorkPod[] {
+  return [...pods.values()].filter(
+    pod => pod.nodeName === node && isOwnPod(pod, plan) && isWorkName(pod.name) && !isOver(pod),
+  );
+}
 
 /** Returns these pods except the pod of the present attempt: none of them may run beside it. */
-export const podsOfOtherAttempts = (snapshot: PlanSnapshot, { node, pod: own }: InFlight): readonly WorkPod[] =>
-  workPodsOn(snapshot, node).filter(({ name }) => name !== own);
+export function podsOfOtherAttempts(
+  snapshot: PlanSnapshot,
+  { node, pod: own }: InFlight,
+): readonly WorkPod[] {
+  return workPodsOn(snapshot, node).filter(({ name }) => name !== own);
+}
 
 /**
  * Deletes the pods that are not being deleted yet. A pod that has not run a container is deleted
  * only in the version that was read: it may have started since.
  */
-export const deletions = (pods: readonly WorkPod[]): readonly Write[] =>
-  pods.filter(({ deleting }) => !deleting).map(pod => deletePodWrite(pod, isOver(pod) || pod.ran ? 'unconditional' : 'unchanged'));
+export function deletions(pods: readonly WorkPod[]): readonly Write[] {
+  return pods
+    .filter(({ deleting }) => !deleting)
+    .map(pod => deletePodWrite(pod, isOver(pod) || pod.ran ? 'unconditional' : 'unchanged'));
+}

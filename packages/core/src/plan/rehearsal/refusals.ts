@@ -8,15 +8,19 @@ import type { RehearsalRefusal, Rehearse, RehearsedForecast } from './rehearsal.
  * goes on: a stop half-way repairs nothing.
  */
 
-const named = (forecast: RehearsedForecast): string =>
-  joinLimited(
+function named(forecast: RehearsedForecast): string {
+  return joinLimited(
     forecast.blocked.map(({ node, message }) => `${node}: ${message}`),
     3,
   );
+}
 
 /** Reasons why the plan should not begin, by the refusals that a plan may name. */
 const reasons: Readonly<
-  Record<RehearsalRefusal, (forecast: RehearsedForecast, deadline: Temporal.Instant | undefined) => string | undefined>
+  Record<
+    RehearsalRefusal,
+    (forecast: RehearsedForecast, deadline: Temporal.Instant | undefined) => string | undefined
+  >
 > = {
   MissesDeadline: ({ end }, deadline) => {
     if (deadline === undefined || (end !== undefined && !isBefore(deadline, end))) return undefined;
@@ -30,21 +34,36 @@ const reasons: Readonly<
   Unfinished: ({ finishes }) => (finishes ? undefined : 'the plan does not finish'),
 };
 
-const hasBegun = ({ snapshot: { plan }, verdicts }: PlanView): boolean => plan.inFlight.length > 0 || verdicts.size > 0;
+function hasBegun({ snapshot: { plan }, verdicts }: PlanView): boolean {
+  return plan.inFlight.length > 0 || verdicts.size > 0;
+}
 
-const reasonIn = (view: PlanView, forecast: RehearsedForecast, { refuse }: Rehearse): string | undefined => {
+function reasonIn(
+  view: PlanView,
+  forecast: RehearsedForecast,
+  { refuse }: Rehearse,
+): string | undefined {
   if (hasBegun(view)) return undefined;
   const deadline = view.snapshot.plan.pace?.deadline;
   const all = refuse.flatMap(refusal => reasons[refusal](forecast, deadline) ?? []);
   return all.length === 0 ? undefined : all.join('; ');
-};
+}
 
 /** Reports whether this forecast keeps the run from its first node. */
-export const isRefusing = (view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse): boolean =>
-  reasonIn(view, forecast, rehearse) !== undefined;
+export function isRefusing(
+  view: PlanView,
+  forecast: RehearsedForecast,
+  rehearse: Rehearse,
+): boolean {
+  return reasonIn(view, forecast, rehearse) !== undefined;
+}
 
 /** Returns what the run waits for because of this forecast, if anything. */
-export const refusalOf = (view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse): Waiting | undefined => {
+export function refusalOf(
+  view: PlanView,
+  forecast: RehearsedForecast,
+  rehearse: Rehearse,
+): Waiting | undefined {
   const reason = reasonIn(view, forecast, rehearse);
   if (reason === undefined) return undefined;
   const { name } = view.snapshot.plan;
@@ -52,4 +71,4 @@ export const refusalOf = (view: PlanView, forecast: RehearsedForecast, rehearse:
     word: 'Forecast',
     who: `the rehearsal of ${timeText(forecast.rehearsedAt)} predicts: ${reason}; the plan is rehearsed again automatically, or at once by drydock plan retry ${name} --failed`,
   };
-};
+}

@@ -7,10 +7,12 @@ import type { Rehearse } from './rehearsal.ts';
  */
 const serviceAccount = 'drydock-rehearsal';
 
-const durations = ({ workSeconds, rebootSeconds }: Rehearse): readonly string[] => [
-  ...(workSeconds === undefined ? [] : [`--work-time=${workSeconds}s`]),
-  ...(rebootSeconds === undefined ? [] : [`--reboot-time=${rebootSeconds}s`]),
-];
+function durations({ workSeconds, rebootSeconds }: Rehearse): readonly string[] {
+  return [
+    ...(workSeconds === undefined ? [] : [`--work-time=${workSeconds}s`]),
+    ...(rebootSeconds === undefined ? [] : [`--reboot-time=${rebootSeconds}s`]),
+  ];
+}
 
 /**
  * Returns the pod that rehearses a plan: it reads the cluster, and its result is its termination
@@ -18,21 +20,38 @@ const durations = ({ workSeconds, rebootSeconds }: Rehearse): readonly string[] 
  * run (`placement`): an attacker on its node has its token, which lists the pods of the whole
  * cluster.
  */
-export const rehearsalPodSpec = (image: string, plan: string, rehearse: Rehearse, placement: JsonObject = {}): JsonObject => ({
-  ...placement,
-  serviceAccountName: serviceAccount,
-  enableServiceLinks: false,
-  terminationGracePeriodSeconds: 5,
-  securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-  containers: [
-    {
-      name: 'rehearse',
-      image,
-      args: ['plan', 'rehearse', plan, '--summary-file=/dev/termination-log', ...durations(rehearse)],
-      // A third more than the largest measured rehearsal takes (docs/rehearse.md): beyond that
-      // limit this pod is killed, and not another one of its node.
-      resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '4Gi' } },
-      securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-    },
-  ],
-});
+export function rehearsalPodSpec(
+  image: string,
+  plan: string,
+  rehearse: Rehearse,
+  placement: JsonObject = {},
+): JsonObject {
+  return {
+    ...placement,
+    serviceAccountName: serviceAccount,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 5,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'rehearse',
+        image,
+        args: [
+          'plan',
+          'rehearse',
+          plan,
+          '--summary-file=/dev/termination-log',
+          ...durations(rehearse),
+        ],
+        // A third more than the largest measured rehearsal takes (docs/rehearse.md): beyond that
+        // limit this pod is killed, and not another one of its node.
+        resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '4Gi' } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+      },
+    ],
+  };
+}

@@ -30,7 +30,8 @@ export type RehearsalSubject = { readonly runId: string; readonly specHash: stri
 export const rehearsalStates = ['Running', 'Succeeded', 'Failed'] as const;
 
 /** A rehearsal as it is stored: status.rehearsal. */
-export type RehearsalTask = PodTask & RehearsalSubject & { readonly state: (typeof rehearsalStates)[number]; readonly attempt: number };
+export type RehearsalTask = PodTask &
+  RehearsalSubject & { readonly state: (typeof rehearsalStates)[number]; readonly attempt: number };
 
 /** Forecast of the latest rehearsal: the contents of `drydock plan rehearse --summary-file`. */
 export type RehearsalSummary = {
@@ -52,7 +53,11 @@ export type RehearsalSummary = {
   readonly blocked: readonly { readonly node: string; readonly message: string }[];
   readonly blockedNodes: number;
   /** Workloads with the fewest ready pods. */
-  readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
+  readonly lowest: readonly {
+    readonly workload: string;
+    readonly ready: number;
+    readonly replicas: number;
+  }[];
   /** Names of the nodes to begin with, for `order.by: Cost`. */
   readonly firstNodes: readonly string[];
 };

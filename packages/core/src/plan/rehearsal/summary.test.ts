@@ -5,7 +5,10 @@ import { at } from '../../testing/make.ts';
 import type { RehearsalSummary } from './rehearsal.ts';
 import { maxSummaryLength, readSummary, summaryText } from './summary.ts';
 
-/** What a rehearsal's pod says is somebody else's word: read within bounds, and written so that kubelet cuts nothing. */
+/**
+ * What a rehearsal's pod says is somebody else's word: read within bounds, and written so that
+ * kubelet cuts nothing.
+ */
 
 const summary: RehearsalSummary = {
   takenAt: at(0),
@@ -46,14 +49,31 @@ test('lists give way before kubelet would cut the text, and every character is a
 
 test('whatever somebody writes is bounded, or is no summary', () => {
   const raw = JSON.parse(summaryText(summary)) as JsonObject;
-  const read = (over: JsonObject): RehearsalSummary | undefined => readSummary(JSON.stringify({ ...raw, ...over }));
+  const read = (over: JsonObject): RehearsalSummary | undefined =>
+    readSummary(JSON.stringify({ ...raw, ...over }));
   assert.deepEqual(
-    [read({ nodes: -1 })?.nodes, read({ nodes: 1e300 })?.nodes, read({ nodes: '7' })?.nodes, read({ nodes: 1.5 })?.nodes],
+    [
+      read({ nodes: -1 })?.nodes,
+      read({ nodes: 1e300 })?.nodes,
+      read({ nodes: '7' })?.nodes,
+      read({ nodes: 1.5 })?.nodes,
+    ],
     [0, 1_000_000_000, 0, 1],
   );
   assert.equal(read({ endTime: 'never' })?.end, undefined);
-  assert.equal(read({ blocked: [{ node: 'x'.repeat(2000), message: 5 }, 7] })?.blocked[0]?.node.length, 253);
+  assert.equal(
+    read({ blocked: [{ node: 'x'.repeat(2000), message: 5 }, 7] })?.blocked[0]?.node.length,
+    253,
+  );
   assert.equal(read({ firstNodes: Array.from({ length: 99 }, () => 'n') })?.firstNodes.length, 20);
-  for (const text of ['', 'null', '[]', '{', '{"finishes":true}', 'x'.repeat(5000), JSON.stringify({ ...raw, finishes: 'yes' })])
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{',
+    '{"finishes":true}',
+    'x'.repeat(5000),
+    JSON.stringify({ ...raw, finishes: 'yes' }),
+  ])
     assert.equal(readSummary(text), undefined, text.slice(0, 30));
 });

@@ -1,4 +1,11 @@
-import { isObject, type Json, type JsonObject, readTime, timeText, truncate } from '@drydock/apimachinery';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  readTime,
+  timeText,
+  truncate,
+} from '@drydock/apimachinery';
 import type { RehearsalSummary } from './rehearsal.ts';
 
 /**
@@ -16,41 +23,57 @@ const maxMessageLength = 200;
 const maxNameLength = 253;
 const maxCounted = 1_000_000_000;
 
-const listed = (value: Json | undefined, most: number): readonly Json[] =>
-  Array.isArray(value) ? (value as readonly Json[]).slice(0, most) : [];
+function listed(value: Json | undefined, most: number): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]).slice(0, most) : [];
+}
 
-const count = (value: Json | undefined): number => (typeof value === 'number' && value >= 0 ? Math.min(Math.floor(value), maxCounted) : 0);
+function count(value: Json | undefined): number {
+  return typeof value === 'number' && value >= 0 ? Math.min(Math.floor(value), maxCounted) : 0;
+}
 
-const words = (value: Json | undefined, longest: number): string => (typeof value === 'string' ? truncate(value, longest) : '');
+function words(value: Json | undefined, longest: number): string {
+  return typeof value === 'string' ? truncate(value, longest) : '';
+}
 
-const blockedIn = (value: Json | undefined): RehearsalSummary['blocked'] =>
-  listed(value, maxBlocked)
+function blockedIn(value: Json | undefined): RehearsalSummary['blocked'] {
+  return listed(value, maxBlocked)
     .filter(isObject)
-    .map(one => ({ node: words(one['node'], maxNameLength), message: words(one['message'], maxMessageLength) }));
+    .map(one => ({
+      node: words(one['node'], maxNameLength),
+      message: words(one['message'], maxMessageLength),
+    }));
+}
 
-const lowestIn = (value: Json | undefined): RehearsalSummary['lowest'] =>
-  listed(value, maxLowest)
+function lowestIn(value: Json | undefined): RehearsalSummary['lowest'] {
+  return listed(value, maxLowest)
     .filter(isObject)
-    .map(one => ({ workload: words(one['workload'], 2 * maxNameLength), ready: count(one['ready']), replicas: count(one['replicas']) }));
+    .map(one => ({
+      workload: words(one['workload'], 2 * maxNameLength),
+      ready: count(one['ready']),
+      replicas: count(one['replicas']),
+    }));
+}
 
-const parsed = (text: string): JsonObject | undefined => {
+function parsed(text: string): JsonObject | undefined {
   try {
     const value = JSON.parse(text) as Json;
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Reads a summary, also from status.forecast, with every field bounded, regardless of its author.
  * Undefined: it is not a summary.
  */
-export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
+export function summaryIn(raw: JsonObject): RehearsalSummary | undefined {
   const takenAt = readTime(raw['takenAt']);
   if (takenAt === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
   const [end, latestEnd] = [readTime(raw['endTime']), readTime(raw['latestEndTime'])];
-  const firstNodes = listed(raw['firstNodes'], maxFirstNodes).flatMap(one => (typeof one === 'string' ? words(one, maxNameLength) : []));
+  const firstNodes = listed(raw['firstNodes'], maxFirstNodes).flatMap(one =>
+    typeof one === 'string' ? words(one, maxNameLength) : [],
+  );
   return {
     takenAt,
     finishes: raw['finishes'],
@@ -65,20 +88,27 @@ export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
     lowest: lowestIn(raw['lowest']),
     firstNodes,
   };
-};
+}
 
 /** Reads the termination message of a rehearsal's pod. Undefined if it is not a summary. */
-export const readSummary = (text: string): RehearsalSummary | undefined => {
+export function readSummary(text: string): RehearsalSummary | undefined {
   const raw = text.length > maxSummaryLength ? undefined : parsed(text);
   return raw && summaryIn(raw);
-};
+}
 
 /**
  * Returns the JSON of the fields, in the pod's result and in status.forecast. Times are whole
  * seconds, UTC.
  */
-export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: RehearsalSummary): JsonObject => {
-  const { nodes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest, firstNodes } = rest;
+export function summaryJson({
+  takenAt,
+  finishes,
+  end,
+  latestEnd,
+  ...rest
+}: RehearsalSummary): JsonObject {
+  const { nodes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest, firstNodes } =
+    rest;
   return {
     takenAt: timeText(takenAt),
     finishes,
@@ -88,27 +118,41 @@ export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: Rehe
     windows,
     podsMoved,
     podsMovedAgain,
-    blocked: blocked.slice(0, maxBlocked).map(({ node, message }) => ({ node, message: truncate(message, maxMessageLength) })),
+    blocked: blocked
+      .slice(0, maxBlocked)
+      .map(({ node, message }) => ({ node, message: truncate(message, maxMessageLength) })),
     blockedNodes,
-    lowest: lowest.slice(0, maxLowest).map(({ workload, ready, replicas }) => ({ workload, ready, replicas })),
+    lowest: lowest
+      .slice(0, maxLowest)
+      .map(({ workload, ready, replicas }) => ({ workload, ready, replicas })),
     firstNodes: firstNodes.slice(0, maxFirstNodes),
   };
-};
+}
 
 /** Escapes a text to ASCII, so that characters are bytes. */
-const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function ascii(text: string): string {
+  return text.replace(
+    /[\u0080-\uffff]/g,
+    one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
 
-const half = <T>(all: readonly T[]): readonly T[] => all.slice(0, Math.floor(all.length / 2));
+function half<T>(all: readonly T[]): readonly T[] {
+  return all.slice(0, Math.floor(all.length / 2));
+}
 
 /** Returns the result of a rehearsal's pod, with as much of its lists as fits. */
-export const summaryText = (summary: RehearsalSummary): string => {
+export function summaryText(summary: RehearsalSummary): string {
   const text = ascii(JSON.stringify(summaryJson(summary)));
   if (text.length <= maxSummaryLength) return text;
-  const [blocked, lowest] = [summary.blocked.slice(0, maxBlocked), summary.lowest.slice(0, maxLowest)];
+  const [blocked, lowest] = [
+    summary.blocked.slice(0, maxBlocked),
+    summary.lowest.slice(0, maxLowest),
+  ];
   return summaryText({
     ...summary,
     blocked: half(blocked),
     lowest: half(lowest),
     firstNodes: half(summary.firstNodes.slice(0, maxFirstNodes)),
   });
-};
+}

@@ -13,10 +13,19 @@ import { begunIn, calendarFor } from './time-limits.ts';
  */
 
 /** Remaining work: nodes to begin with, nodes in flight, and nodes at once. */
-type Rest = { readonly open: number; readonly flying: number; readonly atOnce: number; readonly seconds: number };
+type Rest = {
+  readonly open: number;
+  readonly flying: number;
+  readonly atOnce: number;
+  readonly seconds: number;
+};
 
 /** Returns the seconds for all remaining nodes without a pause; undefined if nothing may begin. */
-const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, now: Temporal.Instant): number | undefined => {
+function workSeconds(
+  { snapshot }: PlanView,
+  { open, atOnce, seconds }: Rest,
+  now: Temporal.Instant,
+): number | undefined {
   if (open > 0 && atOnce < 1) return undefined;
   const still = snapshot.plan.inFlight
     .map(({ startedAt }) => Math.max(0, seconds - secondsBetween(startedAt, now)))
@@ -25,11 +34,15 @@ const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, no
   // As many slots as may be used, the earliest free ones first; each takes one node after the
   // other.
   const slots = [...free, ...still].slice(-Math.max(1, atOnce));
-  return Math.max(...slots.map((begin, index) => begin + Math.ceil(Math.max(0, open - index) / slots.length) * seconds));
-};
+  return Math.max(
+    ...slots.map(
+      (begin, index) => begin + Math.ceil(Math.max(0, open - index) / slots.length) * seconds,
+    ),
+  );
+}
 
 /** Returns the seconds of quiet times that are still to come. */
-const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
+function quietSeconds(view: PlanView, now: Temporal.Instant): number {
   const left = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   return view.stages.reduce((sum, stage, index) => {
     // After the last stage nothing waits.
@@ -40,10 +53,15 @@ const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
     const { since = now } = soak.soak;
     return sum + Math.max(0, stage.stage.soakSeconds - secondsBetween(since, now));
   }, 0);
-};
+}
 
 /** Returns when the last nodes begin if the number of starts in one opening is limited. */
-const lastOpening = (view: PlanView, calendar: Calendar, open: number, now: Temporal.Instant): Temporal.Instant | undefined => {
+function lastOpening(
+  view: PlanView,
+  calendar: Calendar,
+  open: number,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   const { startsPerWindow: most } = view.snapshot.plan.concurrency;
   if (most === undefined || calendar.always || open === 0) return now;
   const [first] = nextSpans(calendar, now, 1);
@@ -51,32 +69,45 @@ const lastOpening = (view: PlanView, calendar: Calendar, open: number, now: Temp
   const openings = Math.max(1, Math.ceil((open + used) / most));
   const spans = nextSpans(calendar, now, openings);
   return spans.length < openings ? undefined : spans[openings - 1]?.from;
-};
+}
 
-const endOf = (view: PlanView, calendar: Calendar, rest: Rest, now: Temporal.Instant): Temporal.Instant | undefined => {
+function endOf(
+  view: PlanView,
+  calendar: Calendar,
+  rest: Rest,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined {
   const work = workSeconds(view, rest, now);
   const last = lastOpening(view, calendar, rest.open, now);
   if (work === undefined || last === undefined) return undefined;
   const end = afterOpenSeconds(calendar, secondsAfter(now, quietSeconds(view, now)), work);
   return end && latest([end, secondsAfter(last, rest.open === 0 ? 0 : rest.seconds)]);
-};
+}
 
-const restOf = (view: PlanView, calendar: Calendar): Rest => {
+function restOf(view: PlanView, calendar: Calendar): Rest {
   const { counts, snapshot } = view;
-  const seconds = snapshot.plan.expectedSeconds ?? meanDuration(view) ?? expectedIn(calendar, undefined, defaultNodeSeconds);
+  const seconds =
+    snapshot.plan.expectedSeconds ??
+    meanDuration(view) ??
+    expectedIn(calendar, undefined, defaultNodeSeconds);
   const open = view.open.size;
   const flying = snapshot.plan.inFlight.length;
   return {
     open,
     flying,
-    atOnce: Math.min(counts.maxInFlight, counts.maxUnavailable ?? counts.maxInFlight, open + flying),
+    atOnce: Math.min(
+      counts.maxInFlight,
+      counts.maxUnavailable ?? counts.maxInFlight,
+      open + flying,
+    ),
     // Rounded up to tens: the message does not change with every node.
     seconds: Math.max(10, Math.ceil(seconds / 10) * 10),
   };
-};
+}
 
-const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string =>
-  `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
+function told({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string {
+  return `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
+}
 
 /**
  * Age, as a multiple of the interval, up to which a rehearsal is preferred to the run's own
@@ -88,22 +119,33 @@ const staleAfter = 2;
  * Returns the forecast of the rehearsal, as long as it is about the current form of the plan, and
  * not too old.
  */
-const rehearsedOf = ({ snapshot: { plan } }: PlanView, now: Temporal.Instant): RehearsedForecast | undefined => {
+function rehearsedOf(
+  { snapshot: { plan } }: PlanView,
+  now: Temporal.Instant,
+): RehearsedForecast | undefined {
   const { rehearse, forecast, inFlight } = plan;
-  if (rehearse === undefined || forecast === undefined || !isAbout(forecast, subjectOf(plan, rehearse))) return undefined;
-  if (rehearse.everySeconds === undefined) return inFlight.length === 0 && plan.run?.begun === undefined ? forecast : undefined;
-  return isBefore(now, secondsAfter(forecast.rehearsedAt, staleAfter * rehearse.everySeconds)) ? forecast : undefined;
-};
+  if (
+    rehearse === undefined ||
+    forecast === undefined ||
+    !isAbout(forecast, subjectOf(plan, rehearse))
+  )
+    return undefined;
+  if (rehearse.everySeconds === undefined)
+    return inFlight.length === 0 && plan.run?.begun === undefined ? forecast : undefined;
+  return isBefore(now, secondsAfter(forecast.rehearsedAt, staleAfter * rehearse.everySeconds))
+    ? forecast
+    : undefined;
+}
 
-const toldOf = (rehearsed: RehearsedForecast, deadline: Temporal.Instant): string => {
+function toldOf(rehearsed: RehearsedForecast, deadline: Temporal.Instant): string {
   const { end, blockedNodes, rehearsedAt } = rehearsed;
   const stuck = blockedNodes === 0 ? '' : `, with ${blockedNodes} nodes that get stuck`;
   const when = end === undefined ? 'never' : `at ${timeText(end)}`;
   return `it ends ${when}${stuck}, by the rehearsal of ${timeText(rehearsedAt)}; the deadline is ${timeText(deadline)}`;
-};
+}
 
 /** Returns the forecast of a plan. */
-export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
+export function forecastOf(view: PlanView, now: Temporal.Instant): Forecast {
   const { plan } = view.snapshot;
   const calendar = calendarFor(
     view,
@@ -118,9 +160,14 @@ export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
       ? endOf(view, calendar, rest, now)
       : rehearsed.end;
   const { deadline, mode } = plan.pace ?? {};
-  const isMet = deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
+  const isMet =
+    deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
   // A spread plan ends at its deadline.
   const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
-  const message = deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
-  return { ...(end && !isOver && { end }), ...(message !== undefined && { deadline: { isMet, message } }) };
-};
+  const message =
+    deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
+  return {
+    ...(end && !isOver && { end }),
+    ...(message !== undefined && { deadline: { isMet, message } }),
+  };
+}

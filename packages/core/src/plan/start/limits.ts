@@ -15,19 +15,30 @@ import type { StageNodes } from './stages.ts';
  * Returns who has taken the nodes out of service, for people; for nodes on which the plan itself
  * has failed also the remedy, because nothing else brings them back.
  */
-const outBy = (names: readonly string[], { snapshot, verdicts }: PlanView): string => {
+function outBy(names: readonly string[], { snapshot, verdicts }: PlanView): string {
   const { name: plan } = snapshot.plan;
-  const failed = new Set([...verdicts.values()].flatMap(({ node, verdict, held }) => (verdict === 'Failed' && held ? [node] : [])));
+  const failed = new Set(
+    [...verdicts.values()].flatMap(({ node, verdict, held }) =>
+      verdict === 'Failed' && held ? [node] : [],
+    ),
+  );
   const textOf = (name: string, by: string): string =>
-    by === outageBy(plan) && failed.has(name) ? `node ${name}, on which it has failed (drydock plan retry ${plan} ${name})` : by;
+    by === outageBy(plan) && failed.has(name)
+      ? `node ${name}, on which it has failed (drydock plan retry ${plan} ${name})`
+      : by;
   return joinLimited(
-    [...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => textOf(name, by))))].toSorted(),
+    [
+      ...new Set(
+        names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => textOf(name, by))),
+      ),
+    ].toSorted(),
     5,
   );
-};
+}
 
-const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
-  maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
+function stageLimit({ maxInFlight }: Stage, nodes: number): number | undefined {
+  return maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
+}
 
 /** Number of slots up to which the size of the status is not measured: measuring takes a moment. */
 const fewSlots = 50;
@@ -35,74 +46,99 @@ const fewSlots = 50;
 /**
  * Limits the nodes in flight by the size of the status, which has to store them and their outcomes.
  */
-const statusLimit = ({ inFlight, status }: Plan): Waiting | undefined => {
-  if (inFlight.length < fewSlots || JSON.stringify(status).length < maxStatusLength) return undefined;
+function statusLimit({ inFlight, status }: Plan): Waiting | undefined {
+  if (inFlight.length < fewSlots || JSON.stringify(status).length < maxStatusLength)
+    return undefined;
   const who = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
   return { word: 'StatusFull', who };
-};
+}
 
 /**
  * Returns the nodes that are still being drained. Drains end when pods and budgets allow it, which
  * may be never.
  */
-const drainedText = (inFlight: readonly InFlight[]): string => {
-  const drained = inFlight.flatMap(({ node, state }) => (state === 'Holding' ? node : [])).toSorted();
+function drainedText(inFlight: readonly InFlight[]): string {
+  const drained = inFlight
+    .flatMap(({ node, state }) => (state === 'Holding' ? node : []))
+    .toSorted();
   const [first, ...others] = drained;
   if (first === undefined) return '';
   return `; ${joinLimited(drained, 3)} ${others.length === 0 ? 'is' : 'are'} still being drained: drydock why ${first} tells what keeps it`;
-};
+}
 
 /**
  * Limits the number of nodes in flight by the plan, its ramp and the stage. Undefined as long as
  * there is room.
  */
-export const inFlightLimit = (view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined => {
+export function inFlightLimit(view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined {
   const { snapshot, counts, verdicts } = view;
   const { inFlight, concurrency } = snapshot.plan;
   const under = (limit: number, many: number, what: string): Waiting | undefined =>
     many < limit
       ? undefined
-      : { word: 'MaxInFlight', who: `${many} nodes are in flight, and ${what} allows ${limit}${drainedText(inFlight)}` };
-  const all = under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight') ?? statusLimit(snapshot.plan);
+      : {
+          word: 'MaxInFlight',
+          who: `${many} nodes are in flight, and ${what} allows ${limit}${drainedText(inFlight)}`,
+        };
+  const all =
+    under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight') ??
+    statusLimit(snapshot.plan);
   if (all !== undefined) return all;
   if (concurrency.ramp !== undefined) {
     const limit = rampOf(concurrency.ramp, [...verdicts.values()]);
     if (inFlight.length >= limit)
-      return { word: 'Ramp', who: `${inFlight.length} nodes are in flight, and the ramp allows ${limit} so far` };
+      return {
+        word: 'Ramp',
+        who: `${inFlight.length} nodes are in flight, and the ramp allows ${limit} so far`,
+      };
   }
   const limit = stageLimit(stage, nodes.length);
   const ofStage = inFlight.filter(one => one.stage === stage.name).length;
-  return limit === undefined ? undefined : under(limit, ofStage, `maxInFlight of stage ${stage.name}`);
-};
+  return limit === undefined
+    ? undefined
+    : under(limit, ofStage, `maxInFlight of stage ${stage.name}`);
+}
 
 /** A limit on one node; evaluated for every candidate, so its counts are computed once a pass. */
 type NodeLimit = (node: Node) => Waiting | undefined;
 
-const ownLimit = (view: PlanView, out: readonly string[]): NodeLimit => {
+function ownLimit(view: PlanView, out: readonly string[]): NodeLimit {
   const { maxUnavailable } = view.counts;
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
   const { maxUnavailableAbsolute: absolute } = view.snapshot.plan.concurrency;
   const field = absolute === maxUnavailable ? 'maxUnavailableAbsolute' : 'maxUnavailable';
   const who = `${out.length} of the selected nodes are out of service, and concurrency.${field} allows ${maxUnavailable}: ${outBy(out, view)}`;
   return () => ({ word: 'MaxUnavailable', who });
-};
+}
 
 /** Limits nodes by the limit of another plan. */
-const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: OtherPlan): NodeLimit => {
+function otherLimit(
+  view: PlanView,
+  { name: plan, selected, maxUnavailable }: OtherPlan,
+): NodeLimit {
   const out = maxUnavailable === undefined ? [] : unavailableOf(selected, view.snapshot.outages);
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
   const who = `plan ${plan} allows ${maxUnavailable} of its nodes out of service, and ${out.length} are: ${outBy(out, view)}`;
   return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
-};
+}
 
 /**
  * Returns the domain of a node, also if its Node object is gone because its machine is being
  * replaced.
  */
-const domainOf = ({ snapshot }: PlanView, name: string, key: string): string =>
-  snapshot.nodes.get(name)?.node.labels[key] ?? snapshot.plan.inFlight.find(({ node }) => node === name)?.domains?.[key] ?? '';
+function domainOf({ snapshot }: PlanView, name: string, key: string): string {
+  return (
+    snapshot.nodes.get(name)?.node.labels[key] ??
+    snapshot.plan.inFlight.find(({ node }) => node === name)?.domains?.[key] ??
+    ''
+  );
+}
 
-const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: readonly string[]): NodeLimit => {
+function perDomain(
+  view: PlanView,
+  { key, maxUnavailable }: TopologyLimit,
+  out: readonly string[],
+): NodeLimit {
   if (maxUnavailable === undefined) return () => undefined;
   const taken = Map.groupBy(out, name => domainOf(view, name, key));
   return ({ labels }) => {
@@ -112,41 +148,57 @@ const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: 
     const who = `${there.length} nodes of ${key}=${domain} are out of service, and ${maxUnavailable} may be: ${outBy(there, view)}`;
     return { word: 'Topology', who };
   };
-};
+}
 
 /** Limits the domains of nodes in flight, whether these were out before or not. */
-export const domainLimit = (view: PlanView): NodeLimit => {
+export function domainLimit(view: PlanView): NodeLimit {
   const { inFlight, concurrency } = view.snapshot.plan;
   const limits = concurrency.perTopology.flatMap(({ key, maxDomains }) =>
-    maxDomains === undefined ? [] : [{ key, maxDomains, domains: new Set(inFlight.map(({ node }) => domainOf(view, node, key))) }],
+    maxDomains === undefined
+      ? []
+      : [
+          {
+            key,
+            maxDomains,
+            domains: new Set(inFlight.map(({ node }) => domainOf(view, node, key))),
+          },
+        ],
   );
   return ({ labels }) => {
-    const full = limits.find(({ key, maxDomains, domains }) => !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains);
+    const full = limits.find(
+      ({ key, maxDomains, domains }) =>
+        !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains,
+    );
     if (full === undefined) return undefined;
     const there = joinLimited([...full.domains].toSorted(), 5);
-    return { word: 'Topology', who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once` };
+    return {
+      word: 'Topology',
+      who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once`,
+    };
   };
-};
+}
 
-const quorumLimit = ({ snapshot }: PlanView): NodeLimit => {
+function quorumLimit({ snapshot }: PlanView): NodeLimit {
   const wanted = new Set(snapshot.outages.keys());
   return ({ name }) => {
     const verdict = quorumAllows(name, snapshot.members, wanted);
     return verdict.allowed || verdict.alone ? undefined : { word: 'Quorum', who: verdict.why };
   };
-};
+}
 
 /** Keeps the last node that is in service. A plan of one node has no other. */
-const lastHealthy = ({ selected }: PlanView, out: readonly string[]): NodeLimit => {
-  const isLast = selected.size > 1 && selected.size - out.filter(name => selected.has(name)).length <= 1;
-  return () => (isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined);
-};
+function lastHealthy({ selected }: PlanView, out: readonly string[]): NodeLimit {
+  const isLast =
+    selected.size > 1 && selected.size - out.filter(name => selected.has(name)).length <= 1;
+  return () =>
+    isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined;
+}
 
 /**
  * Returns the limits that keep one node from being taken out of service. A node that is out already
  * costs nothing.
  */
-export const outageLimits = (view: PlanView): NodeLimit => {
+export function outageLimits(view: PlanView): NodeLimit {
   const { snapshot } = view;
   const out = outOfService(snapshot);
   const limits: readonly NodeLimit[] = [
@@ -164,4 +216,4 @@ export const outageLimits = (view: PlanView): NodeLimit => {
     }
     return undefined;
   };
-};
+}

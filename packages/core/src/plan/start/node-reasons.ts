@@ -9,58 +9,85 @@ import type { PlanView } from '../view.ts';
  * Returns the plan that has left the node held without having it in flight: the work of that plan
  * has failed on it, and its state is unknown.
  */
-const leftBy = (node: PlanNode['node'], { plan, outages, others }: PlanSnapshot): string | undefined => {
+function leftBy(
+  node: PlanNode['node'],
+  { plan, outages, others }: PlanSnapshot,
+): string | undefined {
   const isFlying = (by: string): boolean =>
-    others.some(({ name, inFlight }) => outageBy(name) === by && inFlight.some(one => one.node === node.name));
-  const found = (outages.get(node.name) ?? []).find(({ cause, by }) => cause === 'Plan' && by !== outageBy(plan.name) && !isFlying(by));
+    others.some(
+      ({ name, inFlight }) => outageBy(name) === by && inFlight.some(one => one.node === node.name),
+    );
+  const found = (outages.get(node.name) ?? []).find(
+    ({ cause, by }) => cause === 'Plan' && by !== outageBy(plan.name) && !isFlying(by),
+  );
   return found?.by;
-};
+}
 
 /**
  * Returns who else has the node out of service, or that it is about to be gone: nothing works on it
  * beside that. Plans share a node, one after the other.
  */
-const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
+function heldBy({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
   const isShared = ({ cause }: NodeUnavailability): boolean =>
-    cause === 'Plan' || cause === 'NotReady' || (cause === 'ForeignCordon' && foreignCordon !== 'Wait');
+    cause === 'Plan' ||
+    cause === 'NotReady' ||
+    (cause === 'ForeignCordon' && foreignCordon !== 'Wait');
   const held = outages.find(outage => !isShared(outage));
   if (held !== undefined) return { word: 'HeldBy', who: held.by, node: node.name };
   const left = leftBy(node, snapshot);
   if (left === undefined) return undefined;
   const who = `${left} has failed on it and left it held: retry or release it there, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
   return { word: 'HeldBy', who, node: node.name };
-};
+}
 
 /**
  * Returns why the node cannot be worked on: it costs no limit and gets no slot, and has its turn
  * when it is back.
  */
-export const notReady = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
+export function notReady({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined {
   const lack = unsoundness(node);
   if (lack === undefined || snapshot.plan.work.kind === 'external') return undefined;
   const helps = `it begins when that is over, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
   return { word: 'NotReady', who: `Node ${node.name} ${lack}: ${helps}`, node: node.name };
-};
+}
 
 /** Returns why nothing would replace a node without a Machine. */
-const noReplacement = ({ node, machine, noMachine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
-  snapshot.plan.work.kind !== 'replace' || machine !== undefined
+function noReplacement(
+  { node, machine, noMachine }: PlanNode,
+  { snapshot }: PlanView,
+): Waiting | undefined {
+  return snapshot.plan.work.kind !== 'replace' || machine !== undefined
     ? undefined
-    : { word: 'NoMachine', who: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`, node: node.name };
+    : {
+        word: 'NoMachine',
+        who: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`,
+        node: node.name,
+      };
+}
 
 /**
  * Returns why the built-in reboot does not apply: it is for Linux; the kubelet that registers the
  * node sets its operating system (kubernetes.io/os).
  */
-const unbootable = ({ node: { name, labels } }: PlanNode, { snapshot: { plan } }: PlanView): Waiting | undefined => {
+function unbootable(
+  { node: { name, labels } }: PlanNode,
+  { snapshot: { plan } }: PlanView,
+): Waiting | undefined {
   const os = labels['kubernetes.io/os'] ?? 'linux';
   if (plan.work.kind !== 'reboot' || os === 'linux') return undefined;
   const helps = `reboot it by a pod of your own (spec.work.job), or leave it out with drydock plan skip ${plan.name} ${name}`;
-  return { word: 'NotLinux', who: `Node ${name} runs ${os}, and spec.work.reboot is for Linux: ${helps}`, node: name };
-};
+  return {
+    word: 'NotLinux',
+    who: `Node ${name} runs ${os}, and spec.work.reboot is for Linux: ${helps}`,
+    node: name,
+  };
+}
 
 /** Returns the first reason; undefined if the node could be worked on. */
-export const ownReason = (one: PlanNode, view: PlanView): Waiting | undefined =>
-  notReady(one, view) ?? noReplacement(one, view) ?? unbootable(one, view) ?? heldBy(one, view);
+export function ownReason(one: PlanNode, view: PlanView): Waiting | undefined {
+  return (
+    notReady(one, view) ?? noReplacement(one, view) ?? unbootable(one, view) ?? heldBy(one, view)
+  );
+}

@@ -43,10 +43,11 @@ export type StartDecision = {
  * Keeps the node of the operator itself for last in its stage: after all nodes that can begin
  * without help sooner or later, but not after a node that is down for weeks.
  */
-const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, isLast: boolean): Waiting | undefined =>
-  snapshot.ownNode !== node.name || (isLast && snapshot.plan.inFlight.length === 0)
+function ownNode({ node }: PlanNode, { snapshot }: PlanView, isLast: boolean): Waiting | undefined {
+  return snapshot.ownNode !== node.name || (isLast && snapshot.plan.inFlight.length === 0)
     ? undefined
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
+}
 
 /** Reasons of nodes that wait for others than the plan, possibly for ever. */
 const mayLast = new Set(['NotReady', 'NoMachine', 'HeldBy', 'Blocked']);
@@ -56,7 +57,11 @@ const mayLast = new Set(['NotReady', 'NoMachine', 'HeldBy', 'Blocked']);
  * already because of another plan: they share its drain and cost no limit; then those that have
  * been passed over for too long; last those that were released before.
  */
-const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<string, StarvedNode>): readonly PlanNode[] => {
+function candidatesOf(
+  stage: StageNodes,
+  view: PlanView,
+  starved: ReadonlyMap<string, StarvedNode>,
+): readonly PlanNode[] {
   const { outages, plan } = view.snapshot;
   const first = new Set(plan.first);
   const rank = ({ node }: PlanNode): number => {
@@ -69,7 +74,7 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
   return stage.nodes
     .filter(({ node }) => view.open.has(node.uid))
     .toSorted((one, other) => rank(one) - rank(other) || since(one) - since(other));
-};
+}
 
 /**
  * Number of reasons that are kept; one of each kind is enough: `drydock why` shows those of a
@@ -78,24 +83,34 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
 const maxWaiting = 20;
 
 /** Returns the labels of the node that a limit uses. */
-const domainsOf = ({ concurrency }: Plan, { labels }: PlanNode['node']): Pick<InFlight, 'domains'> => {
-  const found = concurrency.perTopology.flatMap(({ key }) => (labels[key] === undefined ? [] : [[key, labels[key]] as const]));
+function domainsOf({ concurrency }: Plan, { labels }: PlanNode['node']): Pick<InFlight, 'domains'> {
+  const found = concurrency.perTopology.flatMap(({ key }) =>
+    labels[key] === undefined ? [] : [[key, labels[key]] as const],
+  );
   return found.length === 0 ? {} : { domains: Object.fromEntries(found) };
-};
+}
 
-const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string, now: Temporal.Instant): InFlight => ({
-  node: node.name,
-  uid: node.uid,
-  stage,
-  revision: plan.run?.revision ?? plan.revision,
-  work: begunWork(plan.work),
-  ...domainsOf(plan, node),
-  ...(node.providerId !== undefined && node.providerId.length <= maxProviderIdLength && { providerId: node.providerId }),
-  state: 'Starting',
-  startedAt: now,
-  since: now,
-  attempt: 0,
-});
+function begun(
+  { plan }: PlanView['snapshot'],
+  { node }: PlanNode,
+  stage: string,
+  now: Temporal.Instant,
+): InFlight {
+  return {
+    node: node.name,
+    uid: node.uid,
+    stage,
+    revision: plan.run?.revision ?? plan.revision,
+    work: begunWork(plan.work),
+    ...domainsOf(plan, node),
+    ...(node.providerId !== undefined &&
+      node.providerId.length <= maxProviderIdLength && { providerId: node.providerId }),
+    state: 'Starting',
+    startedAt: now,
+    since: now,
+    attempt: 0,
+  };
+}
 
 /** Reasons why a node may not begin now. */
 type Reasons = {
@@ -106,28 +121,45 @@ type Reasons = {
   readonly time?: () => Waiting | undefined;
 };
 
-const reasons = (view: PlanView, now: Temporal.Instant, candidates: readonly PlanNode[]): ((one: PlanNode) => Reasons) => {
+function reasons(
+  view: PlanView,
+  now: Temporal.Instant,
+  candidates: readonly PlanNode[],
+): (one: PlanNode) => Reasons {
   const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
   const ofNode = (one: PlanNode): Waiting | undefined => ownReason(one, view);
   const others = candidates.filter(({ node }) => node.name !== view.snapshot.ownNode);
-  const isLast = others.length < candidates.length && others.every(one => mayLast.has((ofNode(one) ?? unprepared(one, view))?.word ?? ''));
+  const isLast =
+    others.length < candidates.length &&
+    others.every(one => mayLast.has((ofNode(one) ?? unprepared(one, view))?.word ?? ''));
   return one => {
     const own = ofNode(one) ?? ownNode(one, view, isLast) ?? unprepared(one, view);
-    return own ? { own } : { limit: domain(one.node) ?? outage(one.node), time: () => time(one.node) };
+    return own
+      ? { own }
+      : { limit: domain(one.node) ?? outage(one.node), time: () => time(one.node) };
   };
-};
+}
 
 type Starved = ReadonlyMap<string, StarvedNode>;
 
 /** Reasons of the candidates, and the first candidate without one. */
-type CandidateSearch = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, Waiting>; readonly refused: readonly PlanNode[] };
+type CandidateSearch = {
+  readonly one?: PlanNode;
+  readonly waiting: ReadonlyMap<string, Waiting>;
+  readonly refused: readonly PlanNode[];
+};
 
 /**
  * Returns the first candidate that may begin. After one that has been passed over for too long the
  * search ends, as long as the plan itself has nodes in flight: the capacity that they free is kept
  * for it. If only parties outside the plan hold it back, the plan goes on, with one node at a time.
  */
-const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): CandidateSearch => {
+function seek(
+  candidates: readonly PlanNode[],
+  view: PlanView,
+  starved: Starved,
+  now: Temporal.Instant,
+): CandidateSearch {
   const reasonsOf = reasons(view, now, candidates);
   const hasInFlight = view.snapshot.plan.inFlight.length > 0;
   const waiting = new Map<string, Waiting>();
@@ -143,15 +175,15 @@ const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved,
     if (!waiting.has(no.word) && waiting.size < maxWaiting) waiting.set(no.word, no);
   }
   return { waiting, refused };
-};
+}
 
-const amongCandidates = (
+function amongCandidates(
   stage: StageNodes,
   view: PlanView,
   candidates: readonly PlanNode[],
   starved: Starved,
   now: Temporal.Instant,
-): StartDecision => {
+): StartDecision {
   const { name } = stage.stage;
   const { plan } = view.snapshot;
   const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.gates, now);
@@ -167,47 +199,80 @@ const amongCandidates = (
   const all = [...waiting.values()];
   if (one !== undefined) {
     const others = candidates.filter(({ node }) => node.uid !== one.node.uid);
-    return { stage: name, slot: begun(view.snapshot, one, name, now), waiting: all, passedOver: passedOverOf(plan, others, refused, now) };
+    return {
+      stage: name,
+      slot: begun(view.snapshot, one, name, now),
+      waiting: all,
+      passedOver: passedOverOf(plan, others, refused, now),
+    };
   }
   const requeueAt = earliest(all.map(({ ends }) => ends));
-  return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(requeueAt && { requeueAt }) };
-};
+  return {
+    stage: name,
+    waiting: all,
+    passedOver: passedOverOf(plan, candidates, [], now),
+    ...(requeueAt && { requeueAt }),
+  };
+}
 
 /** Returns the decision while hooks have not ended: nothing after them goes on. */
-const held = (step: HookStep, stage?: string): StartDecision | undefined =>
-  step.done
+function held(step: HookStep, stage?: string): StartDecision | undefined {
+  return step.done
     ? undefined
     : {
         waiting: step.waiting === undefined ? [] : [step.waiting],
         ...(stage !== undefined && { stage }),
         ...(step.requeueAt && { requeueAt: step.requeueAt }),
       };
+}
 
-const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision => {
+function inStage(stage: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision {
   const { name } = stage.stage;
   const starved = starvedOf(view.snapshot.plan, now);
   const candidates = candidatesOf(stage, view, starved);
   if (candidates.length === 0) return { stage: name, waiting: [] };
-  const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: stageScope(name), stage: name }, now);
+  const hooks = runHooks(
+    view.snapshot,
+    { at: 'BeforeStage', of: stageScope(name), stage: name },
+    now,
+  );
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
-  const fit = view.snapshot.plan.prepare && candidates.filter(one => notReady(one, view) === undefined);
+  const fit =
+    view.snapshot.plan.prepare && candidates.filter(one => notReady(one, view) === undefined);
   const next = candidates.filter(({ node }) => node.uid !== start.slot?.uid);
-  return { ...start, ...(fit && { candidates: fit }), upNext: next.slice(0, maxUpNext).map(({ node }) => node.name), hooks: [hooks] };
-};
+  return {
+    ...start,
+    ...(fit && { candidates: fit }),
+    upNext: next.slice(0, maxUpNext).map(({ node }) => node.name),
+    hooks: [hooks],
+  };
+}
 
 /**
  * Runs the hooks after a stage in which every node has its verdict, before anything else goes on.
  */
-const hooksAfter = (stage: StageNodes, view: PlanView, now: Temporal.Instant): HookStep | undefined => {
+function hooksAfter(
+  stage: StageNodes,
+  view: PlanView,
+  now: Temporal.Instant,
+): HookStep | undefined {
   const { name } = stage.stage;
-  return isUsed(stage) ? runHooks(view.snapshot, { at: 'AfterStage', of: stageScope(name), stage: name }, now) : undefined;
-};
+  return isUsed(stage)
+    ? runHooks(view.snapshot, { at: 'AfterStage', of: stageScope(name), stage: name }, now)
+    : undefined;
+}
 
 /** Returns which approval is needed, and the command for it. */
-const asked = (what: string, { expired }: ApprovalState, { plan }: PlanView['snapshot'], stage = ''): Waiting => {
-  const before = expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
+function asked(
+  what: string,
+  { expired }: ApprovalState,
+  { plan }: PlanView['snapshot'],
+  stage = '',
+): Waiting {
+  const before =
+    expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
   return { word: 'Approval', who: `${what}: drydock plan approve ${plan.name}${stage}${before}` };
-};
+}
 
 /** Result for a stage that is passed: when that may change. */
 type StagePassed = { readonly waiting?: never; readonly requeueAt?: Temporal.Instant };
@@ -216,36 +281,50 @@ type StagePassed = { readonly waiting?: never; readonly requeueAt?: Temporal.Ins
  * Returns why nothing was done in a stage, for the person who decides whether the plan goes on all
  * the same.
  */
-const emptyText = (one: StageNodes, { verdicts, snapshot: { plan } }: PlanView): string => {
+function emptyText(one: StageNodes, { verdicts, snapshot: { plan } }: PlanView): string {
   const { stage, nodes, past } = one;
   if (!isUsed(one)) return `stage ${stage.name} has done nothing: no node of it is due`;
   const failed = verdictsIn(one, verdicts).filter(({ verdict }) => verdict === 'Failed').length;
   const skipped = nodes.filter(({ node }) => plan.skips.has(node.name)).length;
-  const parts = [failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`, `${nodes.length + past.length} in all`].filter(
-    text => text !== false,
-  );
+  const parts = [
+    failed > 0 && `${failed} failed`,
+    skipped > 0 && `${skipped} skipped`,
+    `${nodes.length + past.length} in all`,
+  ].filter(text => text !== false);
   return `stage ${stage.name} has done nothing: of its nodes ${parts.join(', ')}`;
-};
+}
 
 /**
  * Handles an empty stage: it comes before others for a reason, so it is passed only by an approval,
  * however it became empty.
  */
-const afterEmptyStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
+function afterEmptyStage(
+  one: StageNodes,
+  view: PlanView,
+  now: Temporal.Instant,
+): StartDecision | StagePassed {
   const { name, approveAfter } = one.stage;
   const agreed = approveAfter ? approvalOf(view, now, name) : promotionOf(view, now, name);
   if (agreed.isGiven) return { ...(agreed.until && { requeueAt: agreed.until }) };
   const what = emptyText(one, view);
-  if (approveAfter) return { stage: name, waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
+  if (approveAfter)
+    return {
+      stage: name,
+      waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
+    };
   const how = `drydock plan promote ${view.snapshot.plan.name} ${name} lets the plan go on`;
   return { stage: name, waiting: [{ word: 'StageEmpty', who: `${what}; ${how}` }] };
-};
+}
 
 /**
  * Returns what keeps the plan from going on after a stage whose nodes all have their verdict, and
  * until when it is passed.
  */
-const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): StartDecision | StagePassed => {
+function afterStage(
+  one: StageNodes,
+  view: PlanView,
+  now: Temporal.Instant,
+): StartDecision | StagePassed {
   const { name, approveAfter, soakSeconds } = one.stage;
   if (!approveAfter && soakSeconds === 0) return {};
   if (doneIn(one, view.verdicts).length === 0) return afterEmptyStage(one, view, now);
@@ -258,19 +337,27 @@ const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Sta
   if (agreed.isGiven) return { ...(requeueAt && { requeueAt }) };
   return {
     stage: name,
-    waiting: [asked(`stage ${name} is done (${shownBy(one, view)}), and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
+    waiting: [
+      asked(
+        `stage ${name} is done (${shownBy(one, view)}), and somebody has to agree`,
+        agreed,
+        view.snapshot,
+        ` ${name}`,
+      ),
+    ],
   };
-};
+}
 
-const blocked = ({ selected }: PlanView): readonly Waiting[] => {
+function blocked({ selected }: PlanView): readonly Waiting[] {
   for (const { node, due } of selected.values()) {
-    if (typeof due === 'object') return [{ word: 'Blocked', who: `spec.due.expression fails: ${due.error}`, node: node.name }];
+    if (typeof due === 'object')
+      return [{ word: 'Blocked', who: `spec.due.expression fails: ${due.error}`, node: node.name }];
   }
   return [];
-};
+}
 
 /** Decides by the first stage that is not over. */
-const inStages = (view: PlanView, now: Temporal.Instant): StartDecision => {
+function inStages(view: PlanView, now: Temporal.Instant): StartDecision {
   const underWay = view.stages.map(({ stage }) => view.underWay.has(stage.name));
   const later: (Temporal.Instant | undefined)[] = [];
   const hooks: HookStep[] = [];
@@ -280,23 +367,37 @@ const inStages = (view: PlanView, now: Temporal.Instant): StartDecision => {
     if (ended !== undefined) hooks.push(ended);
     const shut = ended && held(ended, stage.stage.name);
     const start: StartDecision | StagePassed =
-      shut ?? (isNow ? inStage(stage, view, now) : underWay.includes(true, index + 1) ? afterStage(stage, view, now) : {});
+      shut ??
+      (isNow
+        ? inStage(stage, view, now)
+        : underWay.includes(true, index + 1)
+          ? afterStage(stage, view, now)
+          : {});
     later.push(start.requeueAt);
     if (start.waiting === undefined) continue;
     const requeueAt = earliest(later);
     const all = [...hooks, ...(start.hooks ?? [])];
-    return { ...start, waiting: [...start.waiting, ...blocked(view)], hooks: all, ...(requeueAt && { requeueAt }) };
+    return {
+      ...start,
+      waiting: [...start.waiting, ...blocked(view)],
+      hooks: all,
+      ...(requeueAt && { requeueAt }),
+    };
   }
   const waiting = blocked(view);
   return { waiting, hooks, ...(waiting.length === 0 && { over: true }) };
-};
+}
 
 /** Returns what begins next, if anything. */
-export const nextStart = (view: PlanView, now: Temporal.Instant): StartDecision => {
+export function nextStart(view: PlanView, now: Temporal.Instant): StartDecision {
   // The verdict is recorded first: it may halt the plan.
-  if (view.soak?.failed !== undefined) return { waiting: view.soak.waiting === undefined ? [] : [view.soak.waiting] };
-  const agreed: ApprovalState = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
-  if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
+  if (view.soak?.failed !== undefined)
+    return { waiting: view.soak.waiting === undefined ? [] : [view.soak.waiting] };
+  const agreed: ApprovalState = view.snapshot.plan.needsApproval
+    ? approvalOf(view, now)
+    : { isGiven: true };
+  if (!agreed.isGiven)
+    return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
   const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;
   if (rehearsal !== undefined) return { waiting: [rehearsal] };
   const before = runHooks(view.snapshot, { at: 'BeforeRun', of: runScope }, now);
@@ -305,5 +406,9 @@ export const nextStart = (view: PlanView, now: Temporal.Instant): StartDecision 
   const after = isEnd ? runHooks(view.snapshot, { at: 'AfterRun', of: runScope }, now) : undefined;
   const last = (after && held(after)) ?? start;
   const requeueAt = earliest([last.requeueAt, agreed.until]);
-  return { ...last, hooks: [before, ...(start.hooks ?? []), ...(after ? [after] : [])], ...(requeueAt && { requeueAt }) };
-};
+  return {
+    ...last,
+    hooks: [before, ...(start.hooks ?? []), ...(after ? [after] : [])],
+    ...(requeueAt && { requeueAt }),
+  };
+}

@@ -13,35 +13,46 @@ import type { PlanNode, Waiting } from '../snapshot.ts';
  */
 const maxPassedOver = 20;
 
-const starvedAt = ({ since }: StarvedNode, plan: Plan): Temporal.Instant => secondsAfter(since, plan.starvedAfterSeconds ?? 0);
+function starvedAt({ since }: StarvedNode, plan: Plan): Temporal.Instant {
+  return secondsAfter(since, plan.starvedAfterSeconds ?? 0);
+}
 
 /** Returns the nodes that have waited too long, by uid. */
-export const starvedOf = (plan: Plan, now: Temporal.Instant): ReadonlyMap<string, StarvedNode> =>
-  plan.starvedAfterSeconds === undefined
+export function starvedOf(plan: Plan, now: Temporal.Instant): ReadonlyMap<string, StarvedNode> {
+  return plan.starvedAfterSeconds === undefined
     ? new Map()
-    : new Map(plan.passedOver.filter(one => !isBefore(now, starvedAt(one, plan))).map(one => [one.uid, one]));
+    : new Map(
+        plan.passedOver
+          .filter(one => !isBefore(now, starvedAt(one, plan)))
+          .map(one => [one.uid, one]),
+      );
+}
 
 /**
  * Returns the nodes that are still to begin, with the times that they keep, and the nodes in
  * `refused`, which limits have held back while another node begins.
  */
-export const passedOverOf = (
+export function passedOverOf(
   plan: Plan,
   candidates: readonly PlanNode[],
   refused: readonly PlanNode[],
   now: Temporal.Instant,
-): readonly StarvedNode[] => {
+): readonly StarvedNode[] {
   if (plan.starvedAfterSeconds === undefined) return [];
   const open = new Set(candidates.map(({ node }) => node.uid));
   const kept = plan.passedOver.filter(({ uid }) => open.has(uid));
   const known = new Set(kept.map(({ uid }) => uid));
-  const fresh = refused.filter(({ node }) => !known.has(node.uid)).map(({ node }) => ({ node: node.name, uid: node.uid, since: now }));
+  const fresh = refused
+    .filter(({ node }) => !known.has(node.uid))
+    .map(({ node }) => ({ node: node.name, uid: node.uid, since: now }));
   return [...kept, ...fresh].slice(0, maxPassedOver);
-};
+}
 
 /** Returns the reason for others: none begins before the starved node. */
-export const reserved = ({ node, since }: StarvedNode, { word, who }: Waiting): Waiting => ({
-  word: 'Starved',
-  who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,
-  node,
-});
+export function reserved({ node, since }: StarvedNode, { word, who }: Waiting): Waiting {
+  return {
+    word: 'Starved',
+    who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,
+    node,
+  };
+}

@@ -21,34 +21,60 @@ import { defaultNodeSeconds, maxSeenLength, startsOf } from './starts.ts';
  */
 
 /** Returns the windows that apply to at least one of these nodes. */
-export const calendarFor = ({ snapshot }: Pick<PlanView, 'snapshot'>, nodes: readonly Pick<Node, 'labels'>[]): Calendar =>
-  calendarOf(
+export function calendarFor(
+  { snapshot }: Pick<PlanView, 'snapshot'>,
+  nodes: readonly Pick<Node, 'labels'>[],
+): Calendar {
+  return calendarOf(
     snapshot.plan.windows === 'Ignore'
       ? []
-      : snapshot.windows.filter(window => nodes.some(({ labels }) => appliesTo(window, { kind: 'MaintenancePlan', labels }))),
+      : snapshot.windows.filter(window =>
+          nodes.some(({ labels }) => appliesTo(window, { kind: 'MaintenancePlan', labels })),
+        ),
   );
+}
 
-const openLimit = (calendar: Calendar, expectedSeconds: number, now: Temporal.Instant): Waiting | undefined => {
+function openLimit(
+  calendar: Calendar,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): Waiting | undefined {
   const start = startOf(calendar, { expectedSeconds }, now);
   const names = calendar.names.join(', ');
   if (start.kind === 'never') {
-    return { word: 'WouldNotFit', who: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes` };
+    return {
+      word: 'WouldNotFit',
+      who: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes`,
+    };
   }
   if (!isBefore(now, start.at)) return undefined;
   const frozen = freezeAt(calendar, now);
-  const who = frozen === undefined ? `${names} allows it at ${timeText(start.at)}` : `frozen until ${timeText(frozen.until)}`;
+  const who =
+    frozen === undefined
+      ? `${names} allows it at ${timeText(start.at)}`
+      : `frozen until ${timeText(frozen.until)}`;
   return { word: frozen === undefined ? 'Window' : 'Frozen', who, ends: start.at };
-};
+}
 
 /** Returns how many nodes have begun within a span: a node that has begun twice counts once. */
-export const begunIn = ({ snapshot }: PlanView, { from, to }: Span): number =>
-  new Set(startsOf(snapshot).flatMap(({ node, startedAt }) => (isBefore(startedAt, from) || !isBefore(startedAt, to) ? [] : node))).size;
+export function begunIn({ snapshot }: PlanView, { from, to }: Span): number {
+  return new Set(
+    startsOf(snapshot).flatMap(({ node, startedAt }) =>
+      isBefore(startedAt, from) || !isBefore(startedAt, to) ? [] : node,
+    ),
+  ).size;
+}
 
 /**
  * Limits the starts in each opening of a window: every opening that is current now is checked
  * separately.
  */
-const rateLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, now: Temporal.Instant): Waiting | undefined => {
+function rateLimit(
+  view: PlanView,
+  calendar: Calendar,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): Waiting | undefined {
   const { startsPerWindow: most } = view.snapshot.plan.concurrency;
   if (most === undefined || calendar.always) return undefined;
   const full = openingsAt(calendar, now).filter(opening => begunIn(view, opening) >= most);
@@ -57,28 +83,39 @@ const rateLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
   const who = `${begunIn(view, last)} nodes have begun since ${timeText(last.from)}, and concurrency.startsPerWindow allows ${most}`;
   const next = startOf(calendar, { expectedSeconds, notBefore: last.to }, now);
   return { word: 'Rate', who, ...(next.kind === 'at' && { ends: next.at }) };
-};
+}
 
 /**
  * Spreads the remaining starts over the open time that is left, so that the last node begins when
  * it can still end by the deadline. Computed again from the last start each time: delays by other
  * limits are spread over the rest.
  */
-const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, now: Temporal.Instant): Waiting | undefined => {
+function paceLimit(
+  view: PlanView,
+  calendar: Calendar,
+  expectedSeconds: number,
+  now: Temporal.Instant,
+): Waiting | undefined {
   const { pace } = view.snapshot.plan;
   if (pace?.mode !== 'Spread') return undefined;
   const last = latest(startsOf(view.snapshot).map(({ startedAt }) => startedAt));
   if (last === undefined) return undefined;
   const left = view.open.size;
-  const open = openSeconds(calendar, { from: last, to: secondsAfter(pace.deadline, -expectedSeconds) });
+  const open = openSeconds(calendar, {
+    from: last,
+    to: secondsAfter(pace.deadline, -expectedSeconds),
+  });
   const next = afterOpenSeconds(calendar, last, open / Math.max(1, left));
   if (next === undefined || !isBefore(now, next)) return undefined;
   const who = `${left} nodes are spread over the open time until ${timeText(pace.deadline)}: the next one begins at ${timeText(next)}`;
   return { word: 'Pace', who, ends: next };
-};
+}
 
 /** Returns the time limits of each node: nothing begins before all windows are known. */
-export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node) => Waiting | undefined) => {
+export function timeLimits(
+  view: PlanView,
+  now: Temporal.Instant,
+): (node: Node) => Waiting | undefined {
   const { plan, windowsProblem } = view.snapshot;
   if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {
     return () => ({ word: 'WindowsUnknown', who: windowsUnknown(windowsProblem) });
@@ -97,4 +134,4 @@ export const timeLimits = (view: PlanView, now: Temporal.Instant): ((node: Node)
     known.set(key, answer);
     return answer;
   };
-};
+}

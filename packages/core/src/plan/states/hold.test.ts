@@ -8,11 +8,14 @@ import { PlanWorld } from '../../testing/plan-world.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 
-/** A node that is being drained for its work: nothing is done on it yet, so that whatever goes wrong gives it back, and says why. */
+/**
+ * A node that is being drained for its work: nothing is done on it yet, so that whatever goes wrong
+ * gives it back, and says why.
+ */
 
 const names = ['n1', 'n2', 'n3'];
 
-const bench = (over: Partial<Plan> = {}) => {
+function bench(over: Partial<Plan> = {}) {
   const world = new PlanWorld();
   const life = new NodeLife(world, names);
   world.plans.set('kernel', makePlan(over));
@@ -25,16 +28,30 @@ const bench = (over: Partial<Plan> = {}) => {
     const child = world.children.get(name);
     if (child === undefined) return;
     const blockers = [
-      { cause: 'DisruptionBudget', pod: { namespace: 'shop', name: 'cart-0' }, budgets: ['shop/cart'], message: 'would break its budget' },
+      {
+        cause: 'DisruptionBudget',
+        pod: { namespace: 'shop', name: 'cart-0' },
+        budgets: ['shop/cart'],
+        message: 'would break its budget',
+      },
     ];
-    const status = { message: '0 of 1 pods gone, 1 cannot go yet', blockers, observedGeneration: 1 };
-    world.children.set(name, { ...child, history: { ...child.history, state: 'Draining' }, status });
+    const status = {
+      message: '0 of 1 pods gone, 1 cannot go yet',
+      blockers,
+      observedGeneration: 1,
+    };
+    world.children.set(name, {
+      ...child,
+      history: { ...child.history, state: 'Draining' },
+      status,
+    });
   };
   const looks = (seconds = 0): void => {
     world.seconds += seconds;
     for (let turn = 0; turn < 6; turn += 1) world.pass('kernel');
   };
-  const verdict = (): NodeVerdict | undefined => [...world.slices.values()].flatMap(({ verdicts }) => verdicts).at(-1);
+  const verdict = (): NodeVerdict | undefined =>
+    [...world.slices.values()].flatMap(({ verdicts }) => verdicts).at(-1);
   const ends: string[] = [];
   /** Its Maintenance is deleted, and the verdict recorded. */
   const givenBack = (): void => {
@@ -51,7 +68,7 @@ const bench = (over: Partial<Plan> = {}) => {
   };
   const slot = () => world.plans.get('kernel')?.inFlight.find(({ node }) => node === 'n1');
   return { world, life, begin, looks, verdict, slot, givenBack, ends };
-};
+}
 
 describe('a drain that does not end', () => {
   const blocker = /pod shop\/cart-0 \(budget shop\/cart\): would break its budget/;
@@ -60,7 +77,10 @@ describe('a drain that does not end', () => {
     const { begin, looks, slot } = bench({ drainStuck: { afterSeconds: 60, times: 0 } });
     begin();
     looks(60);
-    assert.match(slot()?.outcome?.message ?? '', /^Its drain is stuck, and the node is released: 0 of 1 pods gone/);
+    assert.match(
+      slot()?.outcome?.message ?? '',
+      /^Its drain is stuck, and the node is released: 0 of 1 pods gone/,
+    );
     assert.match(slot()?.outcome?.message ?? '', blocker);
   });
 
@@ -72,13 +92,19 @@ describe('a drain that does not end', () => {
       world.children.set(name, {
         ...child,
         history,
-        status: { ...child.status, message: 'the drain was not complete in time; the node stays held' },
+        status: {
+          ...child.status,
+          message: 'the drain was not complete in time; the node stays held',
+        },
       });
     }
     looks();
     const { verdict, held, message = '' } = slot()?.outcome ?? {};
     assert.deepEqual([verdict, held], ['Failed', false]);
-    assert.match(message, /^Its drain has failed, and the node is released: it was not complete within its time limit; pod shop\/cart-0/);
+    assert.match(
+      message,
+      /^Its drain has failed, and the node is released: it was not complete within its time limit; pod shop\/cart-0/,
+    );
     assert.doesNotMatch(message, /stays held/);
   });
 
@@ -87,13 +113,17 @@ describe('a drain that does not end', () => {
     begin();
     const [waiting] = world.pass('kernel')?.waiting.filter(({ word }) => word === 'Draining') ?? [];
     assert.match(waiting?.who ?? '', blocker);
-    assert.match(waiting?.who ?? '', /drydock plan skip kernel n1 releases it, and spec\.onFailure\.drainStuck does so/);
+    assert.match(
+      waiting?.who ?? '',
+      /drydock plan skip kernel n1 releases it, and spec\.onFailure\.drainStuck does so/,
+    );
   });
 
   test('that has the last slot is named to whoever waits for one', () => {
     const { world, life, begin } = bench();
     begin();
-    const full = (): string | undefined => world.pass('kernel')?.waiting.find(({ word }) => word === 'MaxInFlight')?.who;
+    const full = (): string | undefined =>
+      world.pass('kernel')?.waiting.find(({ word }) => word === 'MaxInFlight')?.who;
     assert.equal(
       full(),
       '1 nodes are in flight, and concurrency.maxInFlight allows 1; n1 is still being drained: drydock why n1 tells what keeps it',
@@ -104,7 +134,11 @@ describe('a drain that does not end', () => {
   });
 
   for (const [what, disturb, amends] of [
-    ['a halt', (world: PlanWorld) => (world.halted = 'power is low'), (world: PlanWorld) => (world.halted = undefined)],
+    [
+      'a halt',
+      (world: PlanWorld) => (world.halted = 'power is low'),
+      (world: PlanWorld) => (world.halted = undefined),
+    ],
     [
       'a skip',
       (world: PlanWorld) => world.edit('kernel', { skips: new Map([['n1', '']]) }),
@@ -112,19 +146,28 @@ describe('a drain that does not end', () => {
     ],
     [
       'another label',
-      (world: PlanWorld) => world.expressions.set('kernel', { selects: ({ name }) => name !== 'n1' }),
+      (world: PlanWorld) =>
+        world.expressions.set('kernel', { selects: ({ name }) => name !== 'n1' }),
       (world: PlanWorld) => void world.expressions.delete('kernel'),
     ],
     [
       'the end of its window',
       (world: PlanWorld) => {
-        world.windows = [makeWindow({ kinds: ['MaintenancePlan'], atEnd: 'GiveBack', openings: [{ from: at(-600), to: at(-1) }] })];
+        world.windows = [
+          makeWindow({
+            kinds: ['MaintenancePlan'],
+            atEnd: 'GiveBack',
+            openings: [{ from: at(-600), to: at(-1) }],
+          }),
+        ];
       },
       (world: PlanWorld) => void (world.windows = []),
     ],
   ] as const) {
     test(`is given up no earlier because ${what} has given the node back before`, () => {
-      const { world, begin, looks, givenBack, ends } = bench({ drainStuck: { afterSeconds: 60, times: 1 } });
+      const { world, begin, looks, givenBack, ends } = bench({
+        drainStuck: { afterSeconds: 60, times: 1 },
+      });
       for (const other of ['n2', 'n3']) world.nodes.delete(other);
       for (let turn = 0; turn < 3; turn += 1) {
         begin();
@@ -137,7 +180,11 @@ describe('a drain that does not end', () => {
         looks(60);
         givenBack();
       }
-      assert.deepEqual(ends, ['Requeued', 'Requeued', 'Requeued', 'Requeued', 'Failed'], 'it was stuck twice');
+      assert.deepEqual(
+        ends,
+        ['Requeued', 'Requeued', 'Requeued', 'Requeued', 'Failed'],
+        'it was stuck twice',
+      );
       world.edit('kernel', { retries: new Map([['n1', world.now]]) });
       begin();
       looks(60);
@@ -157,7 +204,10 @@ describe('a drain that does not end', () => {
     );
     life.look('kernel');
     const plan = world.plans.get('kernel');
-    assert.deepEqual([plan?.inFlight.some(({ node }) => node === 'n1'), world.nodes.get('n1')?.unschedulable], [false, false]);
+    assert.deepEqual(
+      [plan?.inFlight.some(({ node }) => node === 'n1'), world.nodes.get('n1')?.unschedulable],
+      [false, false],
+    );
   });
 });
 
@@ -181,7 +231,10 @@ describe('the end of the window', () => {
     looks(hour);
     life.drain();
     looks();
-    assert.deepEqual([verdict()?.verdict, verdict()?.held, world.nodes.get('n1')?.unschedulable], ['Requeued', false, false]);
+    assert.deepEqual(
+      [verdict()?.verdict, verdict()?.held, world.nodes.get('n1')?.unschedulable],
+      ['Requeued', false, false],
+    );
     assert.match(
       verdict()?.message ?? '',
       /the window has closed before the work began \(nights\): the next opening begins at 2026-11-21T20:00:00Z/,
@@ -198,7 +251,10 @@ describe('the end of the window', () => {
     looks(hour);
     life.drain();
     looks();
-    assert.deepEqual([slot()?.state, verdict(), world.nodes.get('n1')?.unschedulable], ['Holding', undefined, true]);
+    assert.deepEqual(
+      [slot()?.state, verdict(), world.nodes.get('n1')?.unschedulable],
+      ['Holding', undefined, true],
+    );
     assert.deepEqual(
       [...world.children.values()].map(({ stage }) => stage),
       ['Cordon'],

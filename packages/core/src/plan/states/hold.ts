@@ -28,8 +28,10 @@ export const starting: NodeStateFn = (view, now) => {
   if (stopped !== undefined) return stopped;
   const { stop } = view.intent;
   const closed = child === undefined ? closedWindow(view, now) : undefined;
-  if (closed !== undefined) return end(one, now, 'Requeued', `It comes again later: ${closed.message}`);
-  if (stop?.kind === 'Paused') return { slot: one, waiting: stopWaiting(stop, 'the node', one.node) };
+  if (closed !== undefined)
+    return end(one, now, 'Requeued', `It comes again later: ${closed.message}`);
+  if (stop?.kind === 'Paused')
+    return { slot: one, waiting: stopWaiting(stop, 'the node', one.node) };
   const hooks = hooksOf(view, 'BeforeNode', now);
   if (hooks !== undefined) return hooks;
   if (work.kind === 'replace') return beginReplacement(view, work, now);
@@ -41,17 +43,30 @@ export const starting: NodeStateFn = (view, now) => {
     };
   }
   // The hold of an earlier turn, which is not needed any more.
-  if (child.deleting) return { slot: one, waiting: { word: 'Holding', who: 'its Maintenance of before is being deleted', node: one.node } };
+  if (child.deleting)
+    return {
+      slot: one,
+      waiting: {
+        word: 'Holding',
+        who: 'its Maintenance of before is being deleted',
+        node: one.node,
+      },
+    };
   if (child.plan !== snapshot.plan.name || child.nodeName !== one.node) {
-    return end(one, now, 'Failed', `Maintenance ${child.name} exists and is not part of this plan: delete or rename it`);
+    return end(
+      one,
+      now,
+      'Failed',
+      `Maintenance ${child.name} exists and is not part of this plan: delete or rename it`,
+    );
   }
   return transition(one, 'Holding', now);
 };
 
-const stuck = ({ slot: one, snapshot }: NodeView): Temporal.Instant | undefined => {
+function stuck({ slot: one, snapshot }: NodeView): Temporal.Instant | undefined {
   const { drainStuck } = snapshot.plan;
   return drainStuck && secondsAfter(one.since, drainStuck.afterSeconds);
-};
+}
 
 /** A blocker in the form in which the status of a Maintenance contains it. */
 type ListedBlocker = {
@@ -65,20 +80,23 @@ type ListedBlocker = {
  * Returns what blocks its drain, by the names in its Maintenance: they cannot be found any more
  * when the Maintenance is gone.
  */
-const blockersOf = ({ status }: MaintenanceRequest): string => {
-  const listed = (Array.isArray(status['blockers']) ? status['blockers'] : []) as readonly ListedBlocker[];
+function blockersOf({ status }: MaintenanceRequest): string {
+  const listed = (
+    Array.isArray(status['blockers']) ? status['blockers'] : []
+  ) as readonly ListedBlocker[];
   const texts = listed.map(({ cause, pod, budgets = [], message }) => {
     const by = budgets.length > 0 ? ` (budget ${budgets.join(', ')})` : '';
     return `${pod === undefined ? cause : `pod ${pod.namespace}/${pod.name}`}${by}: ${message}`;
   });
   return texts.length === 0 ? '' : `; ${joinLimited(texts, maxBlockers)}`;
-};
+}
 const maxBlockers = 3;
 
-const saidOf = (child: MaintenanceRequest | undefined): string =>
-  child === undefined || typeof child.status['message'] !== 'string'
+function saidOf(child: MaintenanceRequest | undefined): string {
+  return child === undefined || typeof child.status['message'] !== 'string'
     ? 'its drain has not begun'
     : `${child.status['message']}${blockersOf(child)}`;
+}
 
 /**
  * Reasons for which its drain has failed. The text of its Maintenance about the hold does not apply
@@ -91,27 +109,39 @@ const failures: Readonly<Record<NonNullable<MaintenanceRequest['history']['failu
   NodeNotFound: 'its Maintenance did not find the node',
 };
 
-const failedDrain = (child: MaintenanceRequest): string => {
+function failedDrain(child: MaintenanceRequest): string {
   const { failure } = child.history;
   const why = failure === undefined ? 'no reason is known' : failures[failure];
   return `Its drain has failed, and the node is released: ${why}${blockersOf(child)}`;
-};
+}
 
-const drainEnds = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
+function drainEnds(view: NodeView, now: Temporal.Instant): NodeStepResult {
   const { slot: one, child, snapshot } = view;
   const { name, drainStuck } = snapshot.plan;
   const said = saidOf(child);
   const at = stuck(view);
   const way = `drydock plan skip ${name} ${one.node} releases it, and spec.onFailure.drainStuck does so after a while`;
-  if (at === undefined) return { slot: one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
-  if (isBefore(now, at)) return { slot: one, waiting: { word: 'Draining', who: said, node: one.node, ends: at }, requeueAt: at };
+  if (at === undefined)
+    return { slot: one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
+  if (isBefore(now, at))
+    return {
+      slot: one,
+      waiting: { word: 'Draining', who: said, node: one.node, ends: at },
+      requeueAt: at,
+    };
   if (requeuesOf(view) < (drainStuck?.times ?? 0))
-    return end(one, now, 'Requeued', `Its drain was stuck; the node is released and retried later: ${said}`, { stuck: true });
+    return end(
+      one,
+      now,
+      'Requeued',
+      `Its drain was stuck; the node is released and retried later: ${said}`,
+      { stuck: true },
+    );
   return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${said}`);
-};
+}
 
 /** Resumes the paused drain when the window is open again. */
-const resumed = (view: NodeView): NodeStepResult | undefined => {
+function resumed(view: NodeView): NodeStepResult | undefined {
   const { slot: one, child } = view;
   if (child?.stage !== 'Cordon' || !pausesAtEnd(view)) return undefined;
   return {
@@ -119,36 +149,47 @@ const resumed = (view: NodeView): NodeStepResult | undefined => {
     writes: [stageWrite(child, 'Drain')],
     waiting: { word: 'Draining', who: 'its window is open again', node: one.node },
   };
-};
+}
 
 /**
  * Applies the end of a window before the work began: `atEnd` has the same meaning for the node of a
  * plan as for a drain.
  */
-const windowEnd = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined => {
+function windowEnd(view: NodeView, now: Temporal.Instant): NodeStepResult | undefined {
   const { slot: one, child } = view;
   const closed = closedWindow(view, now);
   if (closed === undefined) return resumed(view);
   const { atEnd, message, ends } = closed;
-  if (atEnd === 'GiveBack') return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
+  if (atEnd === 'GiveBack')
+    return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
   const waiting = { word: 'Window', who: `paused: ${message}`, node: one.node, ends };
-  const writes = child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
+  const writes =
+    child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
   return { slot: one, waiting, requeueAt: ends, ...(writes && { writes }) };
-};
+}
 
 /**
  * Reports whether the other plan's work, proof or soak time would be confused by work of this plan
  * on the node.
  */
-const isAtIt = (other: InFlight): boolean =>
-  isAtWork(other) || other.state === 'Verifying' || other.state === 'Soaking' || other.soakSince !== undefined;
+function isAtIt(other: InFlight): boolean {
+  return (
+    isAtWork(other) ||
+    other.state === 'Verifying' ||
+    other.state === 'Soaking' ||
+    other.soakSince !== undefined
+  );
+}
 
 /**
  * Returns the plan that works on this node, or watches the result: both works share the hold, one
  * after the other.
  */
-const workedOnBy = ({ snapshot, slot: one }: NodeView): string | undefined =>
-  snapshot.others.find(({ inFlight }) => inFlight.some(other => other.uid === one.uid && isAtIt(other)))?.name;
+function workedOnBy({ snapshot, slot: one }: NodeView): string | undefined {
+  return snapshot.others.find(({ inFlight }) =>
+    inFlight.some(other => other.uid === one.uid && isAtIt(other)),
+  )?.name;
+}
 
 /** Drains the node. Nothing on it has been changed yet: any failure releases it. */
 export const holding: NodeStateFn = (view, now) => {
@@ -165,12 +206,17 @@ export const holding: NodeStateFn = (view, now) => {
   if (changed !== undefined) return changed;
   if (!isDrained(child)) return drainEnds(view, now);
   const lack = missingHoldReason(view);
-  if (lack !== undefined) return { slot: one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
+  if (lack !== undefined)
+    return { slot: one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
   const other = workedOnBy(view);
   if (other !== undefined)
     return {
       slot: one,
-      waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it, or watches what came of its work`, node: one.node },
+      waiting: {
+        word: 'OtherPlanWorks',
+        who: `plan ${other} works on it, or watches what came of its work`,
+        node: one.node,
+      },
     };
   const bootId = node?.node.bootId;
   const taints = node === undefined ? [] : foreignTaints(node.node);

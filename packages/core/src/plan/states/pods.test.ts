@@ -6,40 +6,59 @@ import { PlanWorld } from '../../testing/plan-world.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan, Work } from '../plan.ts';
 
-/** The pod of the work from its beginning to its end: it never outlives its right to run, and proves nothing that it has not done. */
+/**
+ * The pod of the work from its beginning to its end: it never outlives its right to run, and proves
+ * nothing that it has not done.
+ */
 
-const job = (over: Partial<Extract<Work, { kind: 'job' }>> = {}): Work => ({
-  kind: 'job',
-  podSpec: { containers: [{ name: 'up', image: 'i' }] },
-  rebootsNode: false,
-  timeoutSeconds: 100,
-  attempts: 1,
-  ...over,
-});
+function job(over: Partial<Extract<Work, { kind: 'job' }>> = {}): Work {
+  return {
+    kind: 'job',
+    podSpec: { containers: [{ name: 'up', image: 'i' }] },
+    rebootsNode: false,
+    timeoutSeconds: 100,
+    attempts: 1,
+    ...over,
+  };
+}
 
-const bench = (over: Partial<Plan> = {}, names: readonly string[] = ['n1', 'n2', 'n3']) => {
+function bench(over: Partial<Plan> = {}, names: readonly string[] = ['n1', 'n2', 'n3']) {
   const world = new PlanWorld();
   const life = new NodeLife(world, names);
   world.plans.set('kernel', makePlan({ work: job(), ...over }));
   life.look('kernel');
   const verdict = (node = 'n1'): NodeVerdict | undefined =>
-    [...world.slices.values()].flatMap(({ verdicts }) => verdicts).findLast(one => one.node === node);
+    [...world.slices.values()]
+      .flatMap(({ verdicts }) => verdicts)
+      .findLast(one => one.node === node);
   const slot = (node = 'n1') => world.plans.get('kernel')?.inFlight.find(one => one.node === node);
   const isHeld = (node = 'n1'): boolean => world.nodes.get(node)?.unschedulable === true;
   const words = (): string => verdict()?.message ?? '';
   return { world, life, verdict, slot, isHeld, words };
-};
+}
 
 describe('a pod of the work that has not begun', () => {
   test('has a limit of its own: its node is given back without it, and told why', () => {
     const { world, life, verdict, isHeld, words } = bench();
-    world.setPod(life.podOn('n1').name, { message: 'container up: ImagePullBackOff: no such image' });
+    world.setPod(life.podOn('n1').name, {
+      message: 'container up: ImagePullBackOff: no such image',
+    });
     life.wait('kernel', 100);
-    assert.deepEqual([verdict(), isHeld(), life.podOn('n1').deleting], [undefined, true, true], 'not before its pod is gone');
+    assert.deepEqual(
+      [verdict(), isHeld(), life.podOn('n1').deleting],
+      [undefined, true, true],
+      'not before its pod is gone',
+    );
     life.endDeleted();
     life.look('kernel');
-    assert.deepEqual([verdict()?.verdict, verdict()?.held, isHeld(), life.podsOn('n1').length], ['Failed', false, false, 0]);
-    assert.match(words(), /^The work could not begin: no container of pod \S+ has run \(container up: ImagePullBackOff: no such image\)/);
+    assert.deepEqual(
+      [verdict()?.verdict, verdict()?.held, isHeld(), life.podsOn('n1').length],
+      ['Failed', false, false, 0],
+    );
+    assert.match(
+      words(),
+      /^The work could not begin: no container of pod \S+ has run \(container up: ImagePullBackOff: no such image\)/,
+    );
   });
 
   test('has its limit, however long the work may take', () => {
@@ -54,7 +73,11 @@ describe('a pod of the work that has not begun', () => {
     const { life, slot } = bench({ work: job({ attempts: 2 }) });
     const first = life.podOn('n1').name;
     life.wait('kernel', 100);
-    assert.deepEqual([slot()?.attempt, life.podOn('n1').name, life.podOn('n1').deleting], [2, first, true], 'one pod at most');
+    assert.deepEqual(
+      [slot()?.attempt, life.podOn('n1').name, life.podOn('n1').deleting],
+      [2, first, true],
+      'one pod at most',
+    );
     life.endDeleted();
     life.look('kernel');
     assert.notEqual(life.podOn('n1').name, first);
@@ -67,12 +90,20 @@ describe('a pod of the work that has not begun', () => {
       const name = slot()?.pod;
       if (name !== undefined && world.pods.get(name)?.phase === 'Pending') {
         made.push(`${second}`);
-        world.setPod(name, { phase: 'Failed', ran: false, killed: second % 20 === 0, message: 'OutOfpods: no room' });
+        world.setPod(name, {
+          phase: 'Failed',
+          ran: false,
+          killed: second % 20 === 0,
+          message: 'OutOfpods: no room',
+        });
       }
       life.wait('kernel', 1);
     }
     assert.deepEqual(made, ['0', '10', '30', '70']);
-    assert.deepEqual([verdict()?.verdict, verdict()?.held, verdict()?.attempts, life.podsOn('n1')], ['Failed', false, 1, []]);
+    assert.deepEqual(
+      [verdict()?.verdict, verdict()?.held, verdict()?.attempts, life.podsOn('n1')],
+      ['Failed', false, 1, []],
+    );
     assert.match(
       verdict()?.message ?? '',
       /^The work could not begin: pod \S+ has ended before a container of it ran \(OutOfpods: no room\)/,
@@ -81,7 +112,11 @@ describe('a pod of the work that has not begun', () => {
 
   test('and was turned away once is made anew, and does the work', () => {
     const { world, life, slot, verdict } = bench();
-    world.setPod(life.podOn('n1').name, { phase: 'Failed', ran: false, message: 'Evicted: no memory' });
+    world.setPod(life.podOn('n1').name, {
+      phase: 'Failed',
+      ran: false,
+      message: 'Evicted: no memory',
+    });
     life.wait('kernel', 10);
     world.setPod(slot()?.pod ?? '', { phase: 'Succeeded' });
     life.look('kernel');
@@ -118,7 +153,11 @@ describe('a pod of the work that has not begun', () => {
       ['aborted', world => world.edit('kernel', { aborted: true }), 'Skipped'],
       ['deleted', world => world.edit('kernel', { deleting: true }), 'Skipped'],
       ['halted', world => void (world.halted = 'power is low'), 'Requeued'],
-      ['skipped', world => world.edit('kernel', { skips: new Map([['n1', 'broken']]) }), 'Requeued'],
+      [
+        'skipped',
+        world => world.edit('kernel', { skips: new Map([['n1', 'broken']]) }),
+        'Requeued',
+      ],
       ['edited', world => world.edit('kernel', { revision: 'r2' }), undefined],
     ];
     for (const [name, stop, wanted] of stops) {
@@ -129,7 +168,11 @@ describe('a pod of the work that has not begun', () => {
       life.endDeleted();
       world.edit('kernel', { paused: true });
       life.look('kernel');
-      assert.deepEqual([isHeld(), life.podsOn('n1').length, verdict()?.verdict], [false, 0, wanted], name);
+      assert.deepEqual(
+        [isHeld(), life.podsOn('n1').length, verdict()?.verdict],
+        [false, 0, wanted],
+        name,
+      );
     }
   });
 });
@@ -175,7 +218,11 @@ describe('a pod of the work that runs', () => {
   });
 
   test('never ended on a node that was down has to end before its node is given back, whoever sets the failure aside, and is waited for by the plan', () => {
-    const ends = { aborted: { aborted: true }, deleted: { deleting: true }, skipped: { skips: new Map([['n1', 'broken']]) } };
+    const ends = {
+      aborted: { aborted: true },
+      deleted: { deleting: true },
+      skipped: { skips: new Map([['n1', 'broken']]) },
+    };
     for (const [asked, over] of Object.entries(ends)) {
       const { world, life, slot, isHeld } = running();
       life.down('n1');
@@ -186,7 +233,11 @@ describe('a pod of the work that runs', () => {
       life.look('kernel');
       assert.deepEqual([isHeld(), life.podOn('n1').deleting], [true, true], asked);
       const words = world.pass('kernel')?.waiting.find(({ node }) => node === 'n1');
-      assert.match(`${words?.word}: ${words?.who}`, /^Releasing: pod \S+ of the work has to end before the node is given back$/, asked);
+      assert.match(
+        `${words?.word}: ${words?.who}`,
+        /^Releasing: pod \S+ of the work has to end before the node is given back$/,
+        asked,
+      );
       assert.ok(world.plans.has('kernel'), `${asked}: the plan is there for as long as it waits`);
       life.endDeleted();
       life.look('kernel');
@@ -205,7 +256,11 @@ describe('a pod of the work that runs', () => {
 
   test('and is evicted has worked on its node, also where its end says nothing of its containers', () => {
     const { world, life, verdict } = running();
-    world.setPod(life.podOn('n1').name, { phase: 'Failed', ran: false, message: 'Evicted: no memory' });
+    world.setPod(life.podOn('n1').name, {
+      phase: 'Failed',
+      ran: false,
+      message: 'Evicted: no memory',
+    });
     life.look('kernel');
     assert.deepEqual([verdict()?.verdict, verdict()?.held], ['Failed', true]);
     assert.equal(verdict()?.message, 'The work has failed: Evicted: no memory');
@@ -225,7 +280,11 @@ describe('a pod of the work that runs', () => {
   test('is ended by its kubelet, where nobody else is there: that is its limit', () => {
     const { world, life, verdict } = running({ work: job({ attempts: 2 }) });
     world.seconds += 100;
-    world.setPod(life.podOn('n1').name, { phase: 'Failed', exceeded: true, message: 'DeadlineExceeded' });
+    world.setPod(life.podOn('n1').name, {
+      phase: 'Failed',
+      exceeded: true,
+      message: 'DeadlineExceeded',
+    });
     life.look('kernel');
     assert.deepEqual([verdict()?.verdict, verdict()?.attempts], ['Failed', 1]);
   });
@@ -237,7 +296,10 @@ describe('a pod of the work that runs', () => {
     assert.ok(node);
     world.nodes.set('n1', { ...node, uid: 'uid-n1-again', bootId: 'other', unschedulable: false });
     life.look('kernel');
-    assert.deepEqual([life.podOn('n1').name, life.podOn('n1').deleting, verdict()], [name, true, undefined]);
+    assert.deepEqual(
+      [life.podOn('n1').name, life.podOn('n1').deleting, verdict()],
+      [name, true, undefined],
+    );
     life.endDeleted();
     life.look('kernel', 16);
     assert.equal(verdict()?.verdict === undefined, false);
@@ -246,14 +308,20 @@ describe('a pod of the work that runs', () => {
 });
 
 describe('a boot', () => {
-  const reboots = { work: job({ rebootsNode: true, timeoutSeconds: 1000, attempts: 2 }), rebooted: 'Required' } as const;
+  const reboots = {
+    work: job({ rebootsNode: true, timeoutSeconds: 1000, attempts: 2 }),
+    rebooted: 'Required',
+  } as const;
 
   test('before the pod has run proves nothing: the attempt goes on', () => {
     const { world, life, slot, verdict } = bench(reboots);
     const { name } = life.podOn('n1');
     life.boot('n1');
     life.wait('kernel', 5);
-    assert.deepEqual([slot()?.state, life.podOn('n1').name, life.podOn('n1').deleting], ['Working', name, false]);
+    assert.deepEqual(
+      [slot()?.state, life.podOn('n1').name, life.podOn('n1').deleting],
+      ['Working', name, false],
+    );
     world.setPod(name, { phase: 'Running' });
     life.wait('kernel', 5);
     assert.equal(slot()?.state, 'Working');
@@ -266,7 +334,8 @@ describe('a boot', () => {
   });
 
   test('is told before its pod has run, where its kubelet had no time to say so: it proves the work', () => {
-    // The pod began two seconds before the node went down, and ended well with it: told to stop. Its node is Ready again ten seconds later.
+    // The pod began two seconds before the node went down, and ended well with it: told to stop.
+    // Its node is Ready again ten seconds later.
     const began = -12;
     for (const [kind, ranAt, state] of [
       ['job', began, 'free'],
@@ -274,16 +343,26 @@ describe('a boot', () => {
       ['reboot', began, 'free'],
       ['reboot', 1, 'free'],
     ] as const) {
-      const work = kind === 'job' ? reboots.work : ({ kind: 'reboot', image: 'drydock', timeoutSeconds: 1000 } as const);
+      const work =
+        kind === 'job'
+          ? reboots.work
+          : ({ kind: 'reboot', image: 'drydock', timeoutSeconds: 1000 } as const);
       const { world, life, slot } = bench({ ...reboots, work });
       world.seconds += 20;
       life.boot('n1');
       const ready = world.now;
       life.wait('kernel', 2);
       assert.equal(slot()?.state, 'Working', 'as far as is told, the pod has not run');
-      world.setPod(life.podOn('n1').name, { phase: 'Succeeded', ranAt: ready.add({ seconds: ranAt }) });
+      world.setPod(life.podOn('n1').name, {
+        phase: 'Succeeded',
+        ranAt: ready.add({ seconds: ranAt }),
+      });
       life.wait('kernel', 2);
-      assert.equal(slot()?.state ?? 'free', state, `${kind}, begun ${ranAt} s after the node was Ready`);
+      assert.equal(
+        slot()?.state ?? 'free',
+        state,
+        `${kind}, begun ${ranAt} s after the node was Ready`,
+      );
     }
   });
 
@@ -298,10 +377,18 @@ describe('a boot', () => {
       const { name } = life.podOn('n1');
       world.setPod(name, { phase: 'Running', ranAt: world.now.add({ seconds: began }) });
       life.wait('kernel', 10);
-      assert.equal(slot()?.state, 'Working', 'what is told of a running pod may be older than the boot');
+      assert.equal(
+        slot()?.state,
+        'Working',
+        'what is told of a running pod may be older than the boot',
+      );
       world.setPod(name, { phase: 'Succeeded' });
       life.look('kernel');
-      assert.equal(slot()?.state ?? 'free', state, `begun ${began} s after the node was Ready again`);
+      assert.equal(
+        slot()?.state ?? 'free',
+        state,
+        `begun ${began} s after the node was Ready again`,
+      );
     }
   });
 
@@ -309,7 +396,11 @@ describe('a boot', () => {
     const { world, life, verdict } = bench(reboots);
     life.boot('n1');
     life.wait('kernel', 2);
-    world.setPod(life.podOn('n1').name, { phase: 'Failed', killed: true, message: 'exit code 255' });
+    world.setPod(life.podOn('n1').name, {
+      phase: 'Failed',
+      killed: true,
+      message: 'exit code 255',
+    });
     life.wait('kernel', 2);
     assert.deepEqual([verdict()?.verdict, verdict()?.rebooted], ['Done', true]);
   });

@@ -6,19 +6,25 @@ import { PlanWorld } from '../../testing/plan-world.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 
-/** The proof and the soak time of a node: nothing is a verdict before its time is over, and no time counts that nobody has watched. */
+/**
+ * The proof and the soak time of a node: nothing is a verdict before its time is over, and no time
+ * counts that nobody has watched.
+ */
 
-const bench = (over: Partial<Plan> = {}, isDone: () => boolean = () => true) => {
+function bench(over: Partial<Plan> = {}, isDone: () => boolean = () => true) {
   const world = new PlanWorld();
   const life = new NodeLife(world, ['n1', 'n2', 'n3']);
   world.plans.set('kernel', makePlan({ soakSeconds: 60, provenWithinSeconds: 300, ...over }));
   world.expressions.set('kernel', { due: () => true, done: isDone });
   life.look('kernel');
   const verdict = (name = 'n1'): NodeVerdict | undefined =>
-    [...world.slices.values()].flatMap(({ verdicts }) => verdicts).findLast(({ node }) => node === name);
-  const state = (): string | undefined => world.plans.get('kernel')?.inFlight.find(({ node }) => node === 'n1')?.state;
+    [...world.slices.values()]
+      .flatMap(({ verdicts }) => verdicts)
+      .findLast(({ node }) => node === name);
+  const state = (): string | undefined =>
+    world.plans.get('kernel')?.inFlight.find(({ node }) => node === 'n1')?.state;
   return { world, life, verdict, state };
-};
+}
 
 describe('the proof', () => {
   test('is asked for until its time is over: a late label, another boot, a tool that boots late are all in time', () => {
@@ -42,12 +48,22 @@ describe('the proof', () => {
     assert.equal(verdict(), undefined);
     life.wait('kernel', 1);
     assert.deepEqual([verdict()?.verdict, verdict()?.held], ['Failed', true]);
-    assert.match(verdict()?.message ?? '', /300 s after its end the node is not done: spec\.done\.expression is false|it is still due/);
+    assert.match(
+      verdict()?.message ?? '',
+      /300 s after its end the node is not done: spec\.done\.expression is false|it is still due/,
+    );
   });
 
   test('waits for what keeps pods from the node since the work, whatever it is called', () => {
-    for (const key of ['node.cilium.io/agent-not-ready', 'node.kubernetes.io/network-unavailable', 'example.com/fabric']) {
-      const { world, life, verdict, state } = bench({ work: { kind: 'external', annotations: {}, timeoutSeconds: 900 }, soakSeconds: 0 });
+    for (const key of [
+      'node.cilium.io/agent-not-ready',
+      'node.kubernetes.io/network-unavailable',
+      'example.com/fabric',
+    ]) {
+      const { world, life, verdict, state } = bench({
+        work: { kind: 'external', annotations: {}, timeoutSeconds: 900 },
+        soakSeconds: 0,
+      });
       world.finished.add('n1');
       world.setNode('n1', { taints: [{ key, effect: 'NoSchedule' }] });
       life.look('kernel');
@@ -60,11 +76,17 @@ describe('the proof', () => {
 
   test('does not wait for taints that choose pods and were there before, or for marks of a hold', () => {
     const taints = [{ key: 'dedicated', effect: 'NoSchedule', value: 'gpu' }];
-    const { world, life, verdict } = bench({ work: { kind: 'external', annotations: {}, timeoutSeconds: 900 }, soakSeconds: 0 });
+    const { world, life, verdict } = bench({
+      work: { kind: 'external', annotations: {}, timeoutSeconds: 900 },
+      soakSeconds: 0,
+    });
     world.setNode('n2', { taints });
     for (const name of ['n1', 'n2']) world.finished.add(name);
     const mark = { key: 'test/drain', effect: 'NoSchedule' };
-    world.setNode('n1', { taints: [mark], holdRecord: JSON.stringify({ taints: { 'test/drain:NoSchedule': null } }) });
+    world.setNode('n1', {
+      taints: [mark],
+      holdRecord: JSON.stringify({ taints: { 'test/drain:NoSchedule': null } }),
+    });
     life.look('kernel', 20);
     assert.deepEqual([verdict()?.verdict, verdict('n2')?.verdict], ['Done', 'Done']);
   });
@@ -120,8 +142,14 @@ describe('the soak time of a node', () => {
     life.wait('kernel', 299);
     assert.equal(verdict(), undefined);
     life.wait('kernel', 1);
-    assert.deepEqual([verdict()?.verdict, verdict()?.step, verdict()?.held], ['Failed', 'Soaking', true]);
-    assert.match(verdict()?.message ?? '', /has not stayed so 300 s after that was seen first: it is not Ready/);
+    assert.deepEqual(
+      [verdict()?.verdict, verdict()?.step, verdict()?.held],
+      ['Failed', 'Soaking', true],
+    );
+    assert.match(
+      verdict()?.message ?? '',
+      /has not stayed so 300 s after that was seen first: it is not Ready/,
+    );
   });
 
   test('ends in a failure where the node boots again and again', () => {
@@ -153,7 +181,8 @@ describe('the soak time of a node', () => {
       const { world, life, verdict } = bench();
       if (isDown) life.down('n1');
       life.look('kernel');
-      for (const [name, child] of world.children) world.children.set(name, { ...child, deleting: true });
+      for (const [name, child] of world.children)
+        world.children.set(name, { ...child, deleting: true });
       life.look('kernel');
       assert.deepEqual([verdict()?.verdict, verdict()?.held], [wanted, false]);
     }
@@ -162,11 +191,16 @@ describe('the soak time of a node', () => {
   test('after the release is watched too, and has an end', () => {
     const { world, life, verdict } = bench({ soakSeconds: 0, soakAfterReleaseSeconds: 60 });
     life.wait('kernel', 30);
-    world.setNode('n1', { taints: [{ key: 'node.cilium.io/agent-not-ready', effect: 'NoSchedule' }] });
+    world.setNode('n1', {
+      taints: [{ key: 'node.cilium.io/agent-not-ready', effect: 'NoSchedule' }],
+    });
     life.look('kernel');
     life.wait('kernel', 60);
     assert.equal(verdict(), undefined);
     life.wait('kernel', 240);
-    assert.deepEqual([verdict()?.verdict, verdict()?.step, verdict()?.held], ['Failed', 'Releasing', false]);
+    assert.deepEqual(
+      [verdict()?.verdict, verdict()?.step, verdict()?.held],
+      ['Failed', 'Releasing', false],
+    );
   });
 });

@@ -3,7 +3,17 @@ import { gateAtSoak } from '../gates/evaluate-gates.ts';
 import type { InFlight } from '../in-flight.ts';
 import { foreignTaints, isHealthy, livesOf, unsoundness } from '../in-service.ts';
 import type { Waiting } from '../snapshot.ts';
-import { end, fail, hasHold, isOutdated, isRebooted, type NodeStateFn, type NodeStepResult, type NodeView, transition } from './common.ts';
+import {
+  end,
+  fail,
+  hasHold,
+  isOutdated,
+  isRebooted,
+  type NodeStateFn,
+  type NodeStepResult,
+  type NodeView,
+  transition,
+} from './common.ts';
 
 /**
  * Proof: the node itself shows that it is healthy and done, and stays so. No look of the proof is a
@@ -14,34 +24,40 @@ import { end, fail, hasHold, isOutdated, isRebooted, type NodeStateFn, type Node
  * Returns a taint that was added during the work, for example while a network or a driver is not
  * ready yet.
  */
-const newTaint = ({ slot: { taintsBefore }, node }: NodeView): string | undefined =>
-  node && taintsBefore && foreignTaints(node.node).find(id => !taintsBefore.includes(id));
+function newTaint({ slot: { taintsBefore }, node }: NodeView): string | undefined {
+  return node && taintsBefore && foreignTaints(node.node).find(id => !taintsBefore.includes(id));
+}
 
 /** Returns what is not as it should be; undefined when the node is healthy and done. */
-const missing = (view: NodeView): string | undefined => {
+function missing(view: NodeView): string | undefined {
   const { node, snapshot } = view;
   // A proof stays valid: a boot ID that returns to its old value would keep the node soaking for
   // ever.
   const rebooted = view.slot.rebooted === true || isRebooted(view);
-  if (snapshot.plan.rebooted === 'Required' && !rebooted) return 'it has not booted since the work began';
+  if (snapshot.plan.rebooted === 'Required' && !rebooted)
+    return 'it has not booted since the work began';
   if (node === undefined) return 'it is not there';
   const unsound = unsoundness(node.node);
   if (unsound !== undefined) return `it ${unsound}`;
   const taint = newTaint(view);
-  if (taint !== undefined) return `its taint ${taint}, which was not there before the work, keeps pods from it`;
+  if (taint !== undefined)
+    return `its taint ${taint}, which was not there before the work, keeps pods from it`;
   if (node.done === true) return undefined;
   if (typeof node.done === 'object') return `whether it is done is unknown: ${node.done.error}`;
-  return snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due';
-};
+  return snapshot.plan.expressions.done !== undefined
+    ? 'spec.done.expression is false'
+    : 'it is still due';
+}
 
 /**
  * Ends the turn if the plan was edited meanwhile: this node has finished its own work, is healthy,
  * and gets another turn.
  */
-const finished = (view: NodeView, now: Temporal.Instant): NodeStepResult | undefined =>
-  isOutdated(view) && view.node !== undefined && isHealthy(view.node.node)
+function finished(view: NodeView, now: Temporal.Instant): NodeStepResult | undefined {
+  return isOutdated(view) && view.node !== undefined && isHealthy(view.node.node)
     ? end(view.slot, now, 'Skipped', 'The plan was edited while it was worked on')
     : undefined;
+}
 
 /**
  * Waits for the proof after the end of the work: the node itself has to show that it is done,
@@ -52,44 +68,61 @@ export const verifying: NodeStateFn = (view, now) => {
   const outdated = finished(view, now);
   if (outdated !== undefined) return outdated;
   const lack = missing(view);
-  if (lack === undefined) return transition(one, 'Soaking', now, { ...freshSoak(view, now), ...(isRebooted(view) && { rebooted: true }) });
+  if (lack === undefined)
+    return transition(one, 'Soaking', now, {
+      ...freshSoak(view, now),
+      ...(isRebooted(view) && { rebooted: true }),
+    });
   const until = secondsAfter(one.since, snapshot.plan.provenWithinSeconds);
-  if (isBefore(now, until)) return { slot: one, waiting: { word: 'Verifying', who: lack, node: one.node, ends: until }, requeueAt: until };
+  if (isBefore(now, until))
+    return {
+      slot: one,
+      waiting: { word: 'Verifying', who: lack, node: one.node, ends: until },
+      requeueAt: until,
+    };
   const within = `${snapshot.plan.provenWithinSeconds} s after its end`;
   return fail(view, now, `The work has ended, and ${within} the node is not done: ${lack}`);
 };
 
-const stateOfNode = ({ node }: NodeView): string => short(node === undefined ? '/' : livesOf(node.node));
+function stateOfNode({ node }: NodeView): string {
+  return short(node === undefined ? '/' : livesOf(node.node));
+}
 
-const markOf = (view: NodeView): string => `${view.snapshot.watch}/${stateOfNode(view)}`;
+function markOf(view: NodeView): string {
+  return `${view.snapshot.watch}/${stateOfNode(view)}`;
+}
 
 type Soak = { readonly soakSince: Temporal.Instant; readonly soakMark: string };
 
-const freshSoak = (view: NodeView, now: Temporal.Instant): Soak => ({ soakSince: now, soakMark: markOf(view) });
+function freshSoak(view: NodeView, now: Temporal.Instant): Soak {
+  return { soakSince: now, soakMark: markOf(view) };
+}
 
 /**
  * Returns the current quiet time: watched by this process without a break, in this start of the
  * node. Undefined: it begins now.
  */
-const soakNow = (view: NodeView): Soak | undefined => {
+function soakNow(view: NodeView): Soak | undefined {
   const { soakSince, soakMark } = view.slot;
   return soakSince !== undefined && soakMark === markOf(view) ? { soakSince, soakMark } : undefined;
-};
+}
 
 /** Reports whether the node has booted, or was not Ready, since the last look. */
-const wasBroken = (view: NodeView): boolean => {
+function wasBroken(view: NodeView): boolean {
   const { soakMark } = view.slot;
   return soakMark !== undefined && !soakMark.endsWith(`/${stateOfNode(view)}`);
-};
+}
 
 /** Resets a quiet time that was broken. */
-const anew = ({ soakSince: _soakSince, soakMark: _soakMark, ...rest }: InFlight): InFlight => rest;
+function anew({ soakSince: _soakSince, soakMark: _soakMark, ...rest }: InFlight): InFlight {
+  return rest;
+}
 
 /**
  * Handles a node that was unhealthy in its quiet time: it gets the time of the proof, counted from
  * the first break; if it is unhealthy after that it has failed.
  */
-const afterBreak = (view: NodeView, now: Temporal.Instant, lack: string) => {
+function afterBreak(view: NodeView, now: Temporal.Instant, lack: string) {
   const { snapshot, intent } = view;
   const { provenWithinSeconds } = snapshot.plan;
   const soakBrokenAt = view.slot.soakBrokenAt ?? now;
@@ -97,42 +130,63 @@ const afterBreak = (view: NodeView, now: Temporal.Instant, lack: string) => {
   const late = isBefore(now, until)
     ? undefined
     : `It was done, and has not stayed so ${provenWithinSeconds} s after that was seen first: ${lack}`;
-  const failure = intent.withdrawn ? `The plan was given up, and in its soak time it is not well: ${lack}` : late;
+  const failure = intent.withdrawn
+    ? `The plan was given up, and in its soak time it is not well: ${lack}`
+    : late;
   return { one: { ...anew(view.slot), soakBrokenAt }, until, failure };
-};
+}
 
-const soak = (
+function soak(
   view: NodeView,
   seconds: number,
   now: Temporal.Instant,
   done: () => NodeStepResult,
   failed: (message: string) => NodeStepResult,
-): NodeStepResult => {
+): NodeStepResult {
   const { slot: one } = view;
   const lack = missing(view);
-  const found = lack ?? (wasBroken(view) ? 'it has booted, or was not Ready, meanwhile' : undefined);
+  const found =
+    lack ?? (wasBroken(view) ? 'it has booted, or was not Ready, meanwhile' : undefined);
   const breach = found === undefined ? undefined : afterBreak(view, now, found);
   if (breach?.failure !== undefined) return failed(breach.failure);
-  const waiting = (why: string): Waiting => ({ word: 'SoakBroken', who: `${why}: its soak time starts again`, node: one.node });
+  const waiting = (why: string): Waiting => ({
+    word: 'SoakBroken',
+    who: `${why}: its soak time starts again`,
+    node: one.node,
+  });
   if (breach !== undefined && lack !== undefined) {
-    return { slot: breach.one, waiting: { ...waiting(lack), ends: breach.until }, requeueAt: breach.until };
+    return {
+      slot: breach.one,
+      waiting: { ...waiting(lack), ends: breach.until },
+      requeueAt: breach.until,
+    };
   }
   const gate = gateAtSoak(view.snapshot);
   if (gate !== undefined) return { slot: anew(breach?.one ?? one), waiting: waiting(gate) };
   return soaks({ ...view, slot: breach?.one ?? one }, seconds, now, done);
-};
+}
 
 /** Continues the quiet time of a healthy node. */
-const soaks = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
+function soaks(
+  view: NodeView,
+  seconds: number,
+  now: Temporal.Instant,
+  done: () => NodeStepResult,
+): NodeStepResult {
   const under = soakNow(view) ?? freshSoak(view, now);
   const until = secondsAfter(under.soakSince, seconds);
   if (!isBefore(now, until)) return done();
   return {
     slot: { ...view.slot, ...under },
-    waiting: { word: 'Soaking', who: 'its soak time is not over', node: view.slot.node, ends: until },
+    waiting: {
+      word: 'Soaking',
+      who: 'its soak time is not over',
+      node: view.slot.node,
+      ends: until,
+    },
     requeueAt: until,
   };
-};
+}
 
 /** Soaks the node: everything has to stay healthy without a break, still without pods. */
 export const soaking: NodeStateFn = (view, now) => {
@@ -159,12 +213,22 @@ export const soaking: NodeStateFn = (view, now) => {
  * Watches the quiet time with pods on the node, after the release: a node that is unhealthy then
  * has failed, and no hold is on it.
  */
-export const settle = (view: NodeView, now: Temporal.Instant, done: () => NodeStepResult): NodeStepResult => {
+export function settle(
+  view: NodeView,
+  now: Temporal.Instant,
+  done: () => NodeStepResult,
+): NodeStepResult {
   const seconds = view.snapshot.plan.soakAfterReleaseSeconds;
-  const isQuietAnyway = seconds === 0 || view.node === undefined || view.slot.outcome?.verdict !== 'Done';
+  const isQuietAnyway =
+    seconds === 0 || view.node === undefined || view.slot.outcome?.verdict !== 'Done';
   const failed = (message: string): NodeStepResult => {
-    const outcome = { verdict: 'Failed', step: 'Releasing', message: `${message}; it had been released`, held: false } as const;
+    const outcome = {
+      verdict: 'Failed',
+      step: 'Releasing',
+      message: `${message}; it had been released`,
+      held: false,
+    } as const;
     return transition(view.slot, 'Releasing', now, { outcome });
   };
   return isQuietAnyway ? done() : soak(view, seconds, now, done, failed);
-};
+}

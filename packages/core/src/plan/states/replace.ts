@@ -26,59 +26,96 @@ const reversiblePhases: readonly (MachinePhase | undefined)[] = [
   'Draining',
 ];
 
-const isReversible = ({ history, deletionIssued }: MachineRequest): boolean => !deletionIssued && reversiblePhases.includes(history.phase);
+function isReversible({ history, deletionIssued }: MachineRequest): boolean {
+  return !deletionIssued && reversiblePhases.includes(history.phase);
+}
 
-const requestOf = ({ snapshot, slot: one }: NodeView): MachineRequest | undefined =>
-  snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
+function requestOf({ snapshot, slot: one }: NodeView): MachineRequest | undefined {
+  return snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
+}
 
 /**
  * Reports whether an object of this name is about something else, or was changed to another machine
  * by a user.
  */
-const isForeign = (request: MachineRequest, { slot: one, node, snapshot }: NodeView): boolean => {
+function isForeign(request: MachineRequest, { slot: one, node, snapshot }: NodeView): boolean {
   if (request.nodeName !== one.node || request.plan !== snapshot.plan.name) return true;
   const machine = node?.machine;
-  return machine !== undefined && (request.instance !== machine.instance || request.machineName !== machine.name);
-};
+  return (
+    machine !== undefined &&
+    (request.instance !== machine.instance || request.machineName !== machine.name)
+  );
+}
 
-const foreignText = ({ key }: MachineRequest): string =>
-  `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
+function foreignText({ key }: MachineRequest): string {
+  return `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
+}
 
 /** Creates the MachineMaintenance, after the slot is stored. */
-export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): NodeStepResult => {
+export function beginReplacement(
+  view: NodeView,
+  work: Replace,
+  now: Temporal.Instant,
+): NodeStepResult {
   const { slot: one, node, snapshot } = view;
   const request = requestOf(view);
-  const waiting = { word: 'Holding', who: 'its MachineMaintenance is being created', node: one.node };
+  const waiting = {
+    word: 'Holding',
+    who: 'its MachineMaintenance is being created',
+    node: one.node,
+  };
   if (request === undefined) {
     const machine = node?.machine;
     if (machine === undefined) {
-      return end(one, now, 'Failed', `Nothing would replace node ${one.node}: ${node?.noMachine ?? 'no Machine is known'}`);
+      return end(
+        one,
+        now,
+        'Failed',
+        `Nothing would replace node ${one.node}: ${node?.noMachine ?? 'no Machine is known'}`,
+      );
     }
     return { slot: one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
   }
   if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
   // The request of an earlier attempt that a user has cancelled.
   if (request.history.phase === 'Cancelled' || request.deleting) {
-    return { slot: one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
+    return {
+      slot: one,
+      waiting,
+      ...(!request.deleting && {
+        writes: [deleteRequestWrite(request, 'delete the machine maintenance')],
+      }),
+    };
   }
   return transition(one, 'Working', now, { attempt: 1 });
-};
+}
 
-const late = (view: NodeView, now: Temporal.Instant, what: string): NodeStepResult => {
+function late(view: NodeView, now: Temporal.Instant, what: string): NodeStepResult {
   const { slot: one } = view;
   const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
-  if (isBefore(now, until)) return { slot: one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, requeueAt: until };
-  return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, {
-    held: true,
-  });
-};
+  if (isBefore(now, until))
+    return {
+      slot: one,
+      waiting: { word: 'Replacing', who: what, node: one.node, ends: until },
+      requeueAt: until,
+    };
+  return end(
+    one,
+    now,
+    'Failed',
+    `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`,
+    {
+      held: true,
+    },
+  );
+}
 
 /**
  * Follows the replacement of the machine and its node: done when as many machines are Ready as
  * required, and this node is gone.
  */
-export const replacing = (view: NodeView, now: Temporal.Instant): NodeStepResult => {
+export function replacing(view: NodeView, now: Temporal.Instant): NodeStepResult {
   const { slot: one, node } = view;
   const request = requestOf(view);
   if (request === undefined || request.deleting) {
@@ -89,32 +126,49 @@ export const replacing = (view: NodeView, now: Temporal.Instant): NodeStepResult
         'Failed',
         `Node ${one.node} (${one.uid}) and its MachineMaintenance do not exist any more: nobody can tell whether its machine was replaced`,
       );
-    return end(one, now, 'Failed', 'Somebody has deleted its MachineMaintenance before the machine was replaced');
+    return end(
+      one,
+      now,
+      'Failed',
+      'Somebody has deleted its MachineMaintenance before the machine was replaced',
+    );
   }
-  if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request), { held: true });
+  if (isForeign(request, view))
+    return end(one, now, 'Failed', foreignText(request), { held: true });
   if (isReversible(request)) {
     const stopped = beforeWork(view, now, 'The plan was given up before its machine was replaced');
     if (stopped !== undefined) return stopped;
   }
   const { phase } = request.history;
-  const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
-  if (request.status['waitingFor'] === 'StrategyNotPossible') return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
-  if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${said}`);
+  const said =
+    typeof request.status['message'] === 'string'
+      ? request.status['message']
+      : 'its MachineMaintenance has not begun';
+  if (request.status['waitingFor'] === 'StrategyNotPossible')
+    return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
+  if (phase === 'Cancelled')
+    return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${said}`);
   if (phase !== 'Succeeded') return late(view, now, said);
   return node === undefined
     ? end(one, now, 'Done', 'Done')
     : late(view, now, 'its machine is replaced, and its Node object is still there');
-};
+}
 
 /** Deletes a MachineMaintenance that has not touched its machine. */
-export const withdrawReplacement = (view: NodeView): NodeStepResult | undefined => {
+export function withdrawReplacement(view: NodeView): NodeStepResult | undefined {
   const request = requestOf(view);
   const isLeft = request !== undefined && !isForeign(request, view) && isReversible(request);
   if (!isLeft) return undefined;
-  const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.slot.node };
+  const waiting = {
+    word: 'Releasing',
+    who: 'its MachineMaintenance is being deleted',
+    node: view.slot.node,
+  };
   return {
     slot: view.slot,
     waiting,
-    ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }),
+    ...(!request.deleting && {
+      writes: [deleteRequestWrite(request, 'delete the machine maintenance')],
+    }),
   };
-};
+}

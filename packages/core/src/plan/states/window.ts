@@ -21,20 +21,27 @@ export type ClosedWindow = {
 };
 
 /** Reports whether windows of the node pause drains at their end. */
-export const pausesAtEnd = ({ snapshot, node }: NodeView): boolean =>
-  node !== undefined && atEndOf(calendarFor({ snapshot }, [node.node])) === 'Pause';
+export function pausesAtEnd({ snapshot, node }: NodeView): boolean {
+  return node !== undefined && atEndOf(calendarFor({ snapshot }, [node.node])) === 'Pause';
+}
 
 /**
  * Returns the windows of the node that have closed since it began, and whether nodes whose work has
  * not begun wait or are released. Undefined: it goes on.
  */
-export const closedWindow = ({ snapshot, node }: NodeView, now: Temporal.Instant): ClosedWindow | undefined => {
+export function closedWindow(
+  { snapshot, node }: NodeView,
+  now: Temporal.Instant,
+): ClosedWindow | undefined {
   if (node === undefined) return undefined;
   const calendar = calendarFor({ snapshot }, [node.node]);
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || openNow(calendar, now) !== undefined) return undefined;
   const [next] = nextSpans(calendar, now, 1);
-  const goesOn = next === undefined ? 'no opening is known' : `the next opening begins at ${timeText(next.from)}`;
+  const goesOn =
+    next === undefined
+      ? 'no opening is known'
+      : `the next opening begins at ${timeText(next.from)}`;
   const message = `the window has closed before the work began (${calendar.names.join(', ')}): ${goesOn}`;
   return { atEnd, message, ends: next?.from ?? secondsAfter(now, lookAgainAfter) };
-};
+}

@@ -10,13 +10,16 @@ import type { Plan } from '../plan.ts';
 import type { WorkPod } from '../snapshot.ts';
 
 /**
- * Random nodes, boots, pods, clocks, and operators that were away. No node is given back, retried or forgotten with a pod of the work on it; nothing is proven by a
- * boot before the pod has run; no soak time passes unwatched.
+ * Random nodes, boots, pods, clocks, and operators that were away. No node is given back, retried
+ * or forgotten with a pod of the work on it; nothing is proven by a boot before the pod has run; no
+ * soak time passes unwatched.
  */
 
 const soakSeconds = 20;
 const names = ['n1', 'n2', 'n3'];
-const isOver = ({ phase }: WorkPod): boolean => phase === 'Succeeded' || phase === 'Failed';
+function isOver({ phase }: WorkPod): boolean {
+  return phase === 'Succeeded' || phase === 'Failed';
+}
 
 type Step = {
   readonly what:
@@ -85,20 +88,29 @@ class Truth {
   }
 
   #onePod(): void {
-    for (const name of names) assert.ok(this.#running(name).length <= 1, `${name} has two pods of the work`);
+    for (const name of names)
+      assert.ok(this.#running(name).length <= 1, `${name} has two pods of the work`);
   }
 
-  /** As the loop of the nodes does it: a Maintenance that somebody has deleted waits for the work of its plan. */
+  /**
+   * As the loop of the nodes does it: a Maintenance that somebody has deleted waits for the work of
+   * its plan.
+   */
   #drains(): void {
     const { world } = this;
     const waiting = [...world.children.values()].filter(
-      ({ deleting, nodeName }) => deleting && world.plans.get('kernel')?.inFlight.some(one => one.node === nodeName && isAtWork(one)),
+      ({ deleting, nodeName }) =>
+        deleting &&
+        world.plans.get('kernel')?.inFlight.some(one => one.node === nodeName && isAtWork(one)),
     );
     for (const { name } of waiting) world.children.delete(name);
-    // What a person gives back of which the plan has nothing in flight is theirs, whatever is left on it.
+    // What a person gives back of which the plan has nothing in flight is theirs, whatever is left
+    // on it.
     const flying = new Set(world.plans.get('kernel')?.inFlight.map(({ node }) => node));
     const theirs = new Set(Array.from(this.#given).filter(name => !flying.has(name)));
-    const before = new Map([...world.nodes].map(([name, { unschedulable }]) => [name, unschedulable]));
+    const before = new Map(
+      [...world.nodes].map(([name, { unschedulable }]) => [name, unschedulable]),
+    );
     this.life.drain();
     for (const child of waiting) {
       world.children.set(child.name, child);
@@ -106,7 +118,9 @@ class Truth {
     }
     for (const [name, { unschedulable }] of world.nodes) {
       const isOpened = before.get(name) === true && !unschedulable;
-      const left = this.#running(name).map(({ name: pod, deleting }) => `${pod}${deleting ? ', being deleted' : ''}`);
+      const left = this.#running(name).map(
+        ({ name: pod, deleting }) => `${pod}${deleting ? ', being deleted' : ''}`,
+      );
       if (isOpened) this.#given.delete(name);
       if (isOpened && !this.#dead.has(name) && !theirs.has(name))
         assert.deepEqual(left, [], `${name} is given back with a pod of the work on it`);
@@ -118,17 +132,27 @@ class Truth {
     const after = world.plans.get('kernel');
     for (const { state, pod, node } of after?.inFlight ?? [])
       if (state === 'Releasing' && pod === undefined)
-        assert.deepEqual(this.#running(node), [], `${node}: nobody else can know that a pod of the work is on it`);
+        assert.deepEqual(
+          this.#running(node),
+          [],
+          `${node}: nobody else can know that a pod of the work is on it`,
+        );
     for (const slot of before?.inFlight ?? []) {
       const now = after?.inFlight.find(({ uid }) => uid === slot.uid);
       const isDown = world.nodes.get(slot.node)?.conditions[0]?.status !== 'True';
       if (now === undefined) {
-        const left = (runningBefore.get(slot.node) ?? []).filter(({ deleting }) => !(isDown && deleting));
+        const left = (runningBefore.get(slot.node) ?? []).filter(
+          ({ deleting }) => !(isDown && deleting),
+        );
         if (left.some(({ deleting }) => deleting))
-          assert.ok(slot.outcome?.held === true, `${slot.node} is forgotten with a pod of the work on it`);
+          assert.ok(
+            slot.outcome?.held === true,
+            `${slot.node} is forgotten with a pod of the work on it`,
+          );
         else assert.deepEqual(left, [], `${slot.node} is forgotten with a pod of the work on it`);
       }
-      if (now?.outcome?.verdict === 'Done' && slot.outcome?.verdict !== 'Done') this.#proven(slot.node, now.outcome.message);
+      if (now?.outcome?.verdict === 'Done' && slot.outcome?.verdict !== 'Done')
+        this.#proven(slot.node, now.outcome.message);
       if (now !== undefined && now.attempt !== slot.attempt) this.bootedAfter.delete(slot.node);
     }
   }
@@ -138,10 +162,17 @@ class Truth {
     const plan = world.plans.get('kernel');
     const ran = this.ranAt.get(name);
     assert.ok(ran !== undefined, `${name} is done, and no pod has run`);
-    if (plan?.rebooted === 'Required') assert.ok(this.bootedAfter.has(name), `${name} is done, and has not booted since its pod began`);
+    if (plan?.rebooted === 'Required')
+      assert.ok(
+        this.bootedAfter.has(name),
+        `${name} is done, and has not booted since its pod began`,
+      );
     const watched = world.seconds - (this.unwellAt.get(name) ?? Number.NEGATIVE_INFINITY);
     if (!message.includes('somebody has released it'))
-      assert.ok(watched >= soakSeconds - 1, `${name} is done, and has been watched for ${watched} s only`);
+      assert.ok(
+        watched >= soakSeconds - 1,
+        `${name} is done, and has been watched for ${watched} s only`,
+      );
   }
 
   play({ what, node, seconds }: Step): void {
@@ -162,12 +193,21 @@ class Truth {
         this.bootedAfter.delete(node);
         return;
       case 'turn away':
-        if (pod?.phase === 'Pending') world.setPod(pod.name, { phase: 'Failed', ran: false, killed: seconds > 35, message: 'no room' });
+        if (pod?.phase === 'Pending')
+          world.setPod(pod.name, {
+            phase: 'Failed',
+            ran: false,
+            killed: seconds > 35,
+            message: 'no room',
+          });
         return;
       case 'succeed':
       case 'fail':
         if (pod?.phase === 'Running' && isUp)
-          world.setPod(pod.name, { phase: what === 'fail' ? 'Failed' : 'Succeeded', message: 'its words' });
+          world.setPod(pod.name, {
+            phase: what === 'fail' ? 'Failed' : 'Succeeded',
+            message: 'its words',
+          });
         return;
       case 'end deleted':
         return life.endDeleted();
@@ -180,7 +220,8 @@ class Truth {
         life.boot(node);
         unwell();
         if (what !== 'boot') this.look();
-        if (wasRunning && world.pods.has(pod.name)) world.setPod(pod.name, { phase: 'Failed', killed: true, message: 'exit code 255' });
+        if (wasRunning && world.pods.has(pod.name))
+          world.setPod(pod.name, { phase: 'Failed', killed: true, message: 'exit code 255' });
         return;
       }
       case 'down':
@@ -205,14 +246,20 @@ class Truth {
         if (pod !== undefined) world.setPod(pod.name, { deleting: true });
         return;
       case 'retry':
-        return world.edit('kernel', { retries: new Map([[node, at(world.seconds + this.#clockIsOff)]]) });
+        return world.edit('kernel', {
+          retries: new Map([[node, at(world.seconds + this.#clockIsOff)]]),
+        });
       case 'edit':
-        return world.edit('kernel', { revision: world.plans.get('kernel')?.revision === 'r1' ? 'r2' : 'r1' });
+        return world.edit('kernel', {
+          revision: world.plans.get('kernel')?.revision === 'r1' ? 'r2' : 'r1',
+        });
       case 'halt':
         world.halted = world.halted === undefined ? 'power is low' : undefined;
         return;
       case 'skip':
-        return world.edit('kernel', { skips: world.plans.get('kernel')?.skips.has(node) ? new Map() : new Map([[node, '']]) });
+        return world.edit('kernel', {
+          skips: world.plans.get('kernel')?.skips.has(node) ? new Map() : new Map([[node, '']]),
+        });
       case 'abort':
         return world.edit('kernel', { aborted: !(world.plans.get('kernel')?.aborted ?? false) });
       case 'delete plan':
@@ -226,12 +273,43 @@ class Truth {
   }
 }
 
-const often = ['time', 'time', 'look', 'look', 'look', 'run', 'run', 'succeed', 'boot', 'boot, told late', 'end deleted'] as const;
-const seldom = ['turn away', 'fail', 'down', 'up', 'release', 'delete pod', 'retry', 'edit', 'halt', 'skip', 'another process'] as const;
+const often = [
+  'time',
+  'time',
+  'look',
+  'look',
+  'look',
+  'run',
+  'run',
+  'succeed',
+  'boot',
+  'boot, told late',
+  'end deleted',
+] as const;
+const seldom = [
+  'turn away',
+  'fail',
+  'down',
+  'up',
+  'release',
+  'delete pod',
+  'retry',
+  'edit',
+  'halt',
+  'skip',
+  'another process',
+] as const;
 
 const steps = fc.array(
   fc.record({
-    what: fc.constantFrom<Step['what'][]>(...often, ...often, ...often, ...seldom, 'abort', 'delete plan'),
+    what: fc.constantFrom<Step['what'][]>(
+      ...often,
+      ...often,
+      ...often,
+      ...seldom,
+      'abort',
+      'delete plan',
+    ),
     node: fc.constantFrom('n1', 'n1', 'n2', 'n3'),
     seconds: fc.integer({ min: 1, max: 70 }),
   }),
@@ -249,9 +327,20 @@ test('a pod of the work never outlives its right to run, a boot proves what bega
   const done = { count: 0, verdicts: 0 };
   fc.assert(
     fc.property(plans, steps, ({ rebootsNode, attempts, onFailure, maxInFlight }, story) => {
-      const job = { kind: 'job', podSpec: { containers: [] }, timeoutSeconds: 120, attempts, rebootsNode } as const;
+      const job = {
+        kind: 'job',
+        podSpec: { containers: [] },
+        timeoutSeconds: 120,
+        attempts,
+        rebootsNode,
+      } as const;
       const concurrency = { maxInFlight, perTopology: [], foreignCordon: 'TakeFirst' } as const;
-      const truth = new Truth({ work: job, onFailure, concurrency, ...(rebootsNode && { rebooted: 'Required' }) });
+      const truth = new Truth({
+        work: job,
+        onFailure,
+        concurrency,
+        ...(rebootsNode && { rebooted: 'Required' }),
+      });
       for (const step of story) {
         truth.play(step);
         if (step.what === 'time') truth.look();
@@ -262,5 +351,8 @@ test('a pod of the work never outlives its right to run, a boot proves what bega
     }),
     { numRuns: Number(process.env['DRYDOCK_TEST_STORIES'] ?? '400') },
   );
-  assert.ok(done.count > 5 && done.verdicts > done.count, `stories come to verdicts of all kinds: ${done.count} of ${done.verdicts}`);
+  assert.ok(
+    done.count > 5 && done.verdicts > done.count,
+    `stories come to verdicts of all kinds: ${done.count} of ${done.verdicts}`,
+  );
 });

@@ -7,11 +7,17 @@ import { MaintainForm } from './maintain-form.tsx';
 import { ApprovePlanForm, ResumeForm } from './plan-forms.tsx';
 import { ReleaseForm } from './release-form.tsx';
 
-const shut = (): void => {
+function shut(): void {
   asking.value = undefined;
-};
+}
 
-const Modal = ({ title, children }: { readonly title: string; readonly children: ComponentChildren }) => {
+function Modal({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const { current } = dialog;
@@ -28,19 +34,28 @@ const Modal = ({ title, children }: { readonly title: string; readonly children:
       {children}
     </dialog>
   );
-};
+}
 
 /** Returns title and form of a dialog. */
-const questionOf = (asked: OpenDialog): readonly [title: string, form: ComponentChildren] => {
+function questionOf(asked: OpenDialog): readonly [title: string, form: ComponentChildren] {
   switch (asked.kind) {
     case 'maintain':
-      return [`Take ${asked.node} out of service`, <MaintainForm key={asked.node} node={asked.node} shut={shut} />];
+      return [
+        `Take ${asked.node} out of service`,
+        <MaintainForm key={asked.node} node={asked.node} shut={shut} />,
+      ];
     case 'release':
       return [`Release ${asked.node}`, <ReleaseForm key={asked.node} asked={asked} shut={shut} />];
     case 'approve':
-      return [`Approve the maintenance of ${asked.node}`, <ApproveForm key={asked.node} asked={asked} shut={shut} />];
+      return [
+        `Approve the maintenance of ${asked.node}`,
+        <ApproveForm key={asked.node} asked={asked} shut={shut} />,
+      ];
     case 'resume-plan':
-      return [`Resume plan ${asked.plan.key}`, <ResumeForm key={asked.plan.uid} asked={asked} shut={shut} />];
+      return [
+        `Resume plan ${asked.plan.key}`,
+        <ResumeForm key={asked.plan.uid} asked={asked} shut={shut} />,
+      ];
     case 'approve-plan':
       return [
         `Approve ${approvalText(asked.approval)} of plan ${asked.plan.key}`,
@@ -49,10 +64,10 @@ const questionOf = (asked: OpenDialog): readonly [title: string, form: Component
     default:
       return asked satisfies never;
   }
-};
+}
 
 /** The open dialog, if any. */
-export const Dialogs = () => {
+export function Dialogs() {
   const { value } = asking;
   if (value === undefined) return null;
   const [title, form] = questionOf(value);
@@ -61,4 +76,4 @@ export const Dialogs = () => {
       {form}
     </Modal>
   );
-};
+}

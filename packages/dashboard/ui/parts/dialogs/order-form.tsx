@@ -12,7 +12,7 @@ type OrderFormProps = {
 };
 
 /** A form for one order: stays open, with the reason, when the order is refused. */
-export const OrderForm = ({ label, send, shut, children }: OrderFormProps) => {
+export function OrderForm({ label, send, shut, children }: OrderFormProps) {
   const failure = useSignal<string | undefined>(undefined);
   const busy = useSignal(false);
   const submit = async (): Promise<void> => {
@@ -49,4 +49,4 @@ export const OrderForm = ({ label, send, shut, children }: OrderFormProps) => {
       </div>
     </form>
   );
-};
+}

@@ -5,7 +5,7 @@ import { OrderForm } from './order-form.tsx';
 type Form = { readonly asked: Extract<OpenDialog, { kind: 'release' }>; readonly shut: () => void };
 
 /** Form that confirms the release of a node. */
-export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
+export function ReleaseForm({ asked: { node, hold }, shut }: Form) {
   const others = (store.node(node).value?.holds.length ?? 0) - 1;
   return (
     <OrderForm label={`Release ${node}`} send={() => release(hold)} shut={shut}>
@@ -18,9 +18,10 @@ export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
       </p>
       {hold.plan !== undefined && (
         <p>
-          The node is part of plan <strong>{hold.plan}</strong>: a node that the plan has not finished with counts as failed.
+          The node is part of plan <strong>{hold.plan}</strong>: a node that the plan has not
+          finished with counts as failed.
         </p>
       )}
     </OrderForm>
   );
-};
+}

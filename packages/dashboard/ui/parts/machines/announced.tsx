@@ -7,8 +7,10 @@ import { MachineStory } from './machine-card.tsx';
 const maxCards = 30;
 
 /** Announced events of machines, and their progress. */
-export const Announced = () => {
-  const machines = store.machines.value.filter(({ node }) => node === undefined || node !== selected.value);
+export function Announced() {
+  const machines = store.machines.value.filter(
+    ({ node }) => node === undefined || node !== selected.value,
+  );
   if (machines.length === 0) return null;
   return (
     <section class="announced" aria-labelledby="announced-title">
@@ -37,19 +39,23 @@ export const Announced = () => {
       {machines.length > maxCards && <p class="quiet">and {machines.length - maxCards} more</p>}
     </section>
   );
-};
+}
 
-const Window = ({ window }: { readonly window: WindowView }) => (
-  <li class={window.problem === undefined ? 'budget' : 'budget trouble'}>
-    <div class="budget-head">
-      <span class="budget-name">{window.key}</span>
-    </div>
-    <p class={window.problem === undefined ? 'quiet' : 'matter'}>{windowText(window, now.value)}</p>
-  </li>
-);
+function Window({ window }: { readonly window: WindowView }) {
+  return (
+    <li class={window.problem === undefined ? 'budget' : 'budget trouble'}>
+      <div class="budget-head">
+        <span class="budget-name">{window.key}</span>
+      </div>
+      <p class={window.problem === undefined ? 'quiet' : 'matter'}>
+        {windowText(window, now.value)}
+      </p>
+    </li>
+  );
+}
 
 /** Maintenance windows. */
-export const Windows = () => {
+export function Windows() {
   const windows = store.windows.value;
   if (windows.length === 0) return null;
   return (
@@ -63,4 +69,4 @@ export const Windows = () => {
       {windows.length > maxCards && <p class="quiet">and {windows.length - maxCards} more</p>}
     </section>
   );
-};
+}

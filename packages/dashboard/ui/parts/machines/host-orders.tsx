@@ -9,9 +9,15 @@ const orders: readonly { readonly what: HostOrder['what']; readonly label: strin
 ];
 
 /** Orders for a simulated cloud about the machine of a node; empty for real clusters. */
-export const HostOrders = ({ node }: { readonly node: NodeSummary }) => {
+export function HostOrders({ node }: { readonly node: NodeSummary }) {
   const busy = useSignal(false);
-  if (store.facts.value?.simulated !== true || !mayAct.value || node.instance === undefined || node.missing) return null;
+  if (
+    store.facts.value?.simulated !== true ||
+    !mayAct.value ||
+    node.instance === undefined ||
+    node.missing
+  )
+    return null;
   if (store.machinesOn(node.key).value.length > 0) return null;
   const send = async (what: HostOrder['what']): Promise<void> => {
     busy.value = true;
@@ -41,4 +47,4 @@ export const HostOrders = ({ node }: { readonly node: NodeSummary }) => {
       ))}
     </div>
   );
-};
+}

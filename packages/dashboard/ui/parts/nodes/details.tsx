@@ -10,23 +10,25 @@ import { blockedOn } from './node-box.tsx';
 /** Limit of listed pods; no user reads more. */
 const maxPods = 120;
 
-const PodRow = ({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked: boolean }) => (
-  <tr class={isBlocked ? 'blocked' : pod.phase}>
-    <td>
-      <span class="pod-name">{nameOf(pod.key)}</span>
-      <span class="quiet">
-        {pod.key.slice(0, pod.key.indexOf('/'))}, {pod.kind}
-        {pod.localData && ', keeps data on this node'}
-      </span>
-    </td>
-    <td>
-      {isBlocked && pod.phase !== 'leaving' ? podWords.blocked : podWords[pod.phase]}
-      {pod.stays && <span class="quiet">stays</span>}
-    </td>
-  </tr>
-);
+function PodRow({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked: boolean }) {
+  return (
+    <tr class={isBlocked ? 'blocked' : pod.phase}>
+      <td>
+        <span class="pod-name">{nameOf(pod.key)}</span>
+        <span class="quiet">
+          {pod.key.slice(0, pod.key.indexOf('/'))}, {pod.kind}
+          {pod.localData && ', keeps data on this node'}
+        </span>
+      </td>
+      <td>
+        {isBlocked && pod.phase !== 'leaving' ? podWords.blocked : podWords[pod.phase]}
+        {pod.stays && <span class="quiet">stays</span>}
+      </td>
+    </tr>
+  );
+}
 
-const PodList = ({ node }: { readonly node: NodeSummary }) => {
+function PodList({ node }: { readonly node: NodeSummary }) {
   const pods = store.pods.on(node.key).value;
   const blocked = blockedOn(node);
   if (pods.length === 0) return <p class="quiet">No pods.</p>;
@@ -53,34 +55,36 @@ const PodList = ({ node }: { readonly node: NodeSummary }) => {
       )}
     </table>
   );
-};
+}
 
-const About = ({ node }: { readonly node: NodeSummary }) => (
-  <dl class="facts">
-    <dt>zone</dt>
-    <dd>{node.zone === '' ? 'none' : node.zone}</dd>
-    <dt>roles</dt>
-    <dd>{node.roles.length === 0 ? 'none' : node.roles.join(', ')}</dd>
-    <dt>ready</dt>
-    <dd>{node.ready}</dd>
-    {node.instance !== undefined && (
-      <>
-        <dt>host</dt>
-        <dd>{node.instance}</dd>
-      </>
-    )}
-    <dt>scheduling</dt>
-    <dd>{node.cordoned ? 'cordoned: no new pods' : 'accepts new pods'}</dd>
-    {node.taints.length > 0 && (
-      <>
-        <dt>taints</dt>
-        <dd>{node.taints.join(', ')}</dd>
-      </>
-    )}
-  </dl>
-);
+function About({ node }: { readonly node: NodeSummary }) {
+  return (
+    <dl class="facts">
+      <dt>zone</dt>
+      <dd>{node.zone === '' ? 'none' : node.zone}</dd>
+      <dt>roles</dt>
+      <dd>{node.roles.length === 0 ? 'none' : node.roles.join(', ')}</dd>
+      <dt>ready</dt>
+      <dd>{node.ready}</dd>
+      {node.instance !== undefined && (
+        <>
+          <dt>host</dt>
+          <dd>{node.instance}</dd>
+        </>
+      )}
+      <dt>scheduling</dt>
+      <dd>{node.cordoned ? 'cordoned: no new pods' : 'accepts new pods'}</dd>
+      {node.taints.length > 0 && (
+        <>
+          <dt>taints</dt>
+          <dd>{node.taints.join(', ')}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
 
-const Order = ({ node }: { readonly node: NodeSummary }) => {
+function Order({ node }: { readonly node: NodeSummary }) {
   if (node.missing === true || node.holds.length > 0) return null;
   return (
     <button
@@ -93,23 +97,29 @@ const Order = ({ node }: { readonly node: NodeSummary }) => {
       {mayAct.value ? `Maintain ${node.key}…` : 'Preview a drain…'}
     </button>
   );
-};
+}
 
-const NodeDetails = ({ node }: { readonly node: NodeSummary }) => (
-  <>
-    {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
-    {node.holds.map(hold => (
-      <Hold key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`} hold={hold} node={node.key} />
-    ))}
-    <Order node={node} />
-    <HostOrders node={node} />
-    {!node.missing && <About node={node} />}
-    <PodList node={node} />
-  </>
-);
+function NodeDetails({ node }: { readonly node: NodeSummary }) {
+  return (
+    <>
+      {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
+      {node.holds.map(hold => (
+        <Hold
+          key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`}
+          hold={hold}
+          node={node.key}
+        />
+      ))}
+      <Order node={node} />
+      <HostOrders node={node} />
+      {!node.missing && <About node={node} />}
+      <PodList node={node} />
+    </>
+  );
+}
 
 /** Details of the chosen node. */
-export const Details = () => {
+export function Details() {
   const name = selected.value;
   const heading = useRef<HTMLHeadingElement>(null);
   // Focused at once: keyboard users continue from here.
@@ -131,7 +141,11 @@ export const Details = () => {
       {store.machinesOn(name).value.map(machine => (
         <MachineStory key={machine.key} machine={machine} />
       ))}
-      {node === undefined ? <p class="quiet">This node is no longer in the cluster.</p> : <NodeDetails node={node} />}
+      {node === undefined ? (
+        <p class="quiet">This node is no longer in the cluster.</p>
+      ) : (
+        <NodeDetails node={node} />
+      )}
     </section>
   );
-};
+}

@@ -1,6 +1,12 @@
 import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { view, zoomInto } from '../../fleet-view.ts';
-import { type CellGroup, countsOf, type FleetState, fleetWords, type Grouping } from '../../model/fleet.ts';
+import {
+  type CellGroup,
+  countsOf,
+  type FleetState,
+  fleetWords,
+  type Grouping,
+} from '../../model/fleet.ts';
 import { plural } from '../../model/words.ts';
 import { NodeBox } from './node-box.tsx';
 
@@ -8,29 +14,35 @@ import { NodeBox } from './node-box.tsx';
 const maxBoxes = 150;
 
 /** Number of nodes in each state; also the legend of the marks. */
-const States = ({ counts }: { readonly counts: readonly (readonly [FleetState, number])[] }) => (
-  <ul class="fleet-states">
-    {counts.map(([state, count]) => (
-      <li key={state}>
-        <span class={`cell sample ${state}`} aria-hidden="true" /> {count.toLocaleString('en')} {fleetWords[state]}
-      </li>
-    ))}
-  </ul>
-);
+function States({ counts }: { readonly counts: readonly (readonly [FleetState, number])[] }) {
+  return (
+    <ul class="fleet-states">
+      {counts.map(([state, count]) => (
+        <li key={state}>
+          <span class={`cell sample ${state}`} aria-hidden="true" /> {count.toLocaleString('en')}{' '}
+          {fleetWords[state]}
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 /** Returns the title of a group. */
-const titleOf = (name: string, grouping: Grouping): string => (name === '' ? `no ${grouping}` : name);
+function titleOf(name: string, grouping: Grouping): string {
+  return name === '' ? `no ${grouping}` : name;
+}
 
 /** Keeps the focus on a cell when its place changes. */
-const useSteadyFocus = (): void => {
+function useSteadyFocus(): void {
   const { activeElement } = document;
   const id = activeElement?.matches('.cell') === true ? activeElement.id : undefined;
   useLayoutEffect(() => {
-    if (id !== undefined && document.activeElement === document.body) document.getElementById(id)?.focus({ preventScroll: true });
+    if (id !== undefined && document.activeElement === document.body)
+      document.getElementById(id)?.focus({ preventScroll: true });
   });
-};
+}
 
-const Cells = ({ group, title }: { readonly group: CellGroup; readonly title: string }) => {
+function Cells({ group, title }: { readonly group: CellGroup; readonly title: string }) {
   useSteadyFocus();
   const cells = useMemo(
     () =>
@@ -53,16 +65,20 @@ const Cells = ({ group, title }: { readonly group: CellGroup; readonly title: st
       {cells}
     </div>
   );
-};
+}
 
 /** A group of nodes, as cells; as boxes where it fills the view and is small. */
-export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
+export function FleetGroup({ group }: { readonly group: CellGroup }) {
   const { grouping, zoom } = view.value;
   const title = titleOf(group.name, grouping);
   const isZoomed = zoom !== undefined;
   const counts = useMemo(() => countsOf(group.cells), [group]);
   return (
-    <section class={`fleet-group ${isZoomed ? 'zoomed' : ''}`} data-group={group.name} aria-label={`${grouping} ${title}`}>
+    <section
+      class={`fleet-group ${isZoomed ? 'zoomed' : ''}`}
+      data-group={group.name}
+      aria-label={`${grouping} ${title}`}
+    >
       <div class="fleet-head">
         <h3>
           {title} <span class="count">{plural(group.cells.length, 'node')}</span>
@@ -85,4 +101,4 @@ export const FleetGroup = ({ group }: { readonly group: CellGroup }) => {
       )}
     </section>
   );
-};
+}

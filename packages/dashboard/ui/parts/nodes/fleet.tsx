@@ -10,55 +10,70 @@ import { FleetGroup } from './fleet-group.tsx';
 /** Node under the pointer or the focus. */
 const pointed = signal<string | undefined>(undefined);
 
-const point = (target: EventTarget | null): void => {
+function point(target: EventTarget | null): void {
   pointed.value = cellIn(target)?.dataset['node'] ?? pointed.value;
-};
+}
 
-const choose = (target: EventTarget | null): void => {
+function choose(target: EventTarget | null): void {
   const name = cellIn(target)?.dataset['node'];
   if (name !== undefined) open(name);
-};
+}
 
 /** Description of the cell under the pointer; screen readers read the cell's name. */
-const Told = () => {
+function Told() {
   const node = pointed.value === undefined ? undefined : store.node(pointed.value).value;
-  if (node === undefined) return <p class="fleet-told quiet">Point at a node, or go to it with the arrow keys; Enter opens it.</p>;
-  const places = [node.zone, node.pool, node.plan].filter(place => place !== undefined && place !== '');
+  if (node === undefined)
+    return (
+      <p class="fleet-told quiet">
+        Point at a node, or go to it with the arrow keys; Enter opens it.
+      </p>
+    );
+  const places = [node.zone, node.pool, node.plan].filter(
+    place => place !== undefined && place !== '',
+  );
   const pods = store.pods.on(node.key).value.length;
   const counts = store.pods.countsOn(node.key).value;
   return (
     <p class="fleet-told">
       <strong>{node.key}</strong> {fleetWords[fleetStateOf(node, false)]}
-      <span class="quiet"> {[...places, counts === undefined ? plural(pods, 'pod') : tallyText(counts, 0)].join(' · ')}</span>
+      <span class="quiet">
+        {' '}
+        {[...places, counts === undefined ? plural(pods, 'pod') : tallyText(counts, 0)].join(' · ')}
+      </span>
     </p>
   );
-};
+}
 
-const By = () => (
-  <label class="choice">
-    <span>Group by</span>
-    <select
-      value={view.value.grouping}
-      onChange={({ currentTarget }) => look({ ...view.value, grouping: currentTarget.value as Grouping })}
-    >
-      {groupings.map(grouping => (
-        <option key={grouping} value={grouping}>
-          {grouping}
-        </option>
-      ))}
-    </select>
-  </label>
-);
+function By() {
+  return (
+    <label class="choice">
+      <span>Group by</span>
+      <select
+        value={view.value.grouping}
+        onChange={({ currentTarget }) =>
+          look({ ...view.value, grouping: currentTarget.value as Grouping })
+        }
+      >
+        {groupings.map(grouping => (
+          <option key={grouping} value={grouping}>
+            {grouping}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
 
 /** Marks the cell of the open node, without drawing all cells again. */
-const mark = (box: HTMLElement, name: string | undefined): void => {
-  for (const cell of box.querySelectorAll('.cell[aria-current]')) cell.removeAttribute('aria-current');
+function mark(box: HTMLElement, name: string | undefined): void {
+  for (const cell of box.querySelectorAll('.cell[aria-current]'))
+    cell.removeAttribute('aria-current');
   const cell = name === undefined ? null : document.getElementById(`node-${name}`);
   if (cell?.matches('.cell') === true) cell.setAttribute('aria-current', 'true');
-};
+}
 
 /** The groups, in which the arrow keys lead from cell to cell. */
-const Groups = () => {
+function Groups() {
   const box = useRef<HTMLDivElement>(null);
   const groups = shown.value;
   const chosen = selected.value;
@@ -87,10 +102,10 @@ const Groups = () => {
       {groups.length === 0 && <p class="quiet">No matching node.</p>}
     </div>
   );
-};
+}
 
 /** Every node of the cluster, one cell each. */
-export const Fleet = () => {
+export function Fleet() {
   const { zoom, grouping } = view.value;
   return (
     <div class="fleet">
@@ -106,4 +121,4 @@ export const Fleet = () => {
       <Groups />
     </div>
   );
-};
+}

@@ -3,17 +3,30 @@ import type { NodeSummary, PodView } from '../../../src/scene.ts';
 import { fleetStateOf, isFound } from '../../model/fleet.ts';
 import { kindsOf, phaseOf, toneOf } from '../../model/machine-words.ts';
 import { podTotal } from '../../model/pods.ts';
-import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../../model/words.ts';
+import {
+  isControlPlane,
+  nameOf,
+  nodeBadge,
+  type PodState,
+  plural,
+  podWords,
+  tally,
+  tallyText,
+} from '../../model/words.ts';
 import { condensed, open, search, selected, store } from '../../page.ts';
 import { animateReflow, registerTile } from '../../pod-animation.ts';
 import { Progress } from './progress.tsx';
 
 /** Returns the state of a pod; its blockers are known from its node. */
-const stateOf = (pod: PodView, blocked: ReadonlySet<string>): PodState =>
-  pod.phase !== 'leaving' && blocked.has(pod.key) ? 'blocked' : pod.phase;
+function stateOf(pod: PodView, blocked: ReadonlySet<string>): PodState {
+  return pod.phase !== 'leaving' && blocked.has(pod.key) ? 'blocked' : pod.phase;
+}
 
-export const blockedOn = ({ holds }: NodeSummary): ReadonlySet<string> =>
-  new Set(holds.flatMap(({ blockers }) => blockers.flatMap(({ stuck, what }) => (stuck ? [what] : []))));
+export function blockedOn({ holds }: NodeSummary): ReadonlySet<string> {
+  return new Set(
+    holds.flatMap(({ blockers }) => blockers.flatMap(({ stuck, what }) => (stuck ? [what] : []))),
+  );
+}
 
 /**
  * Number of tints, which distinguish neighbouring workloads; a workload has the same tint
@@ -22,17 +35,22 @@ export const blockedOn = ({ holds }: NodeSummary): ReadonlySet<string> =>
 const tints = 8;
 const tintOfWorkload = new Map<string, number>();
 
-const tintOf = (workload: string): number => {
+function tintOf(workload: string): number {
   const tint = tintOfWorkload.get(workload) ?? tintOfWorkload.size % tints;
   tintOfWorkload.set(workload, tint);
   return tint;
-};
+}
 
-const isVm = ({ kind }: PodView): boolean => kind === 'VirtualMachineInstance';
+function isVm({ kind }: PodView): boolean {
+  return kind === 'VirtualMachineInstance';
+}
 
-const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodState }) => {
+function PodTile({ pod, state }: { readonly pod: PodView; readonly state: PodState }) {
   const tile = useRef<HTMLLIElement>(null);
-  useLayoutEffect(() => (tile.current === null ? undefined : registerTile(pod.uid, tile.current)), [pod.uid]);
+  useLayoutEffect(
+    () => (tile.current === null ? undefined : registerTile(pod.uid, tile.current)),
+    [pod.uid],
+  );
   const shape = pod.stays ? 'stays' : `tint-${tintOf(pod.workload)}${isVm(pod) ? ' is-vm' : ''}`;
   return (
     <li
@@ -45,9 +63,15 @@ const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodSta
       {state === 'blocked' ? '!' : nameOf(pod.workload).slice(0, 2)}
     </li>
   );
-};
+}
 
-export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[]; readonly blocked: ReadonlySet<string> }) => {
+export function PodTiles({
+  pods,
+  blocked,
+}: {
+  readonly pods: readonly PodView[];
+  readonly blocked: ReadonlySet<string>;
+}) {
   const box = useRef<HTMLUListElement>(null);
   const spots = useRef<ReturnType<typeof animateReflow>>(new Map());
   useLayoutEffect(() => {
@@ -60,9 +84,9 @@ export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[];
       ))}
     </ul>
   );
-};
+}
 
-const PodCounts = ({ node }: { readonly node: NodeSummary }) => {
+function PodCounts({ node }: { readonly node: NodeSummary }) {
   const counts = store.pods.countsOn(node.key).value;
   const blocked = blockedOn(node).size;
   return (
@@ -75,14 +99,21 @@ const PodCounts = ({ node }: { readonly node: NodeSummary }) => {
       <p class="pod-counts">{tallyText(counts, blocked)}</p>
     </>
   );
-};
+}
 
-const Pods = ({ node }: { readonly node: NodeSummary }) =>
-  condensed.value ? <PodCounts node={node} /> : <PodTiles pods={store.pods.on(node.key).value} blocked={blockedOn(node)} />;
+function Pods({ node }: { readonly node: NodeSummary }) {
+  return condensed.value ? (
+    <PodCounts node={node} />
+  ) : (
+    <PodTiles pods={store.pods.on(node.key).value} blocked={blockedOn(node)} />
+  );
+}
 
-const Name = ({ node }: { readonly node: NodeSummary }) => {
+function Name({ node }: { readonly node: NodeSummary }) {
   const { word } = nodeBadge(node);
-  const pods = condensed.value ? podTotal(store.pods.countsOn(node.key).value) : store.pods.on(node.key).value.length;
+  const pods = condensed.value
+    ? podTotal(store.pods.countsOn(node.key).value)
+    : store.pods.on(node.key).value.length;
   const role = isControlPlane(node) ? ', control plane' : '';
   const isOpen = selected.value === node.key;
   return (
@@ -97,27 +128,33 @@ const Name = ({ node }: { readonly node: NodeSummary }) => {
       {node.key}
     </button>
   );
-};
+}
 
 /** Events of the node's machine, and their progress. */
-const Announcements = ({ name }: { readonly name: string }) => (
-  <>
-    {store.machinesOn(name).value.map(machine => (
-      <p key={machine.key} class={`announcement ${toneOf(machine)}`}>
-        {kindsOf(machine)}: {phaseOf(machine)}
-      </p>
-    ))}
-  </>
-);
+function Announcements({ name }: { readonly name: string }) {
+  return (
+    <>
+      {store.machinesOn(name).value.map(machine => (
+        <p key={machine.key} class={`announcement ${toneOf(machine)}`}>
+          {kindsOf(machine)}: {phaseOf(machine)}
+        </p>
+      ))}
+    </>
+  );
+}
 
 /** A node as a box filled with its pods. */
-export const NodeBox = ({ name }: { readonly name: string }) => {
+export function NodeBox({ name }: { readonly name: string }) {
   const node = store.node(name).value;
   if (node === undefined || !isFound(node, fleetStateOf(node, false), search.value)) return null;
   const { tone, word } = nodeBadge(node);
   const [hold] = node.holds;
   return (
-    <li class={`node ${tone} ${selected.value === name ? 'open' : ''}`} data-node={name} onClick={() => open(name)}>
+    <li
+      class={`node ${tone} ${selected.value === name ? 'open' : ''}`}
+      data-node={name}
+      onClick={() => open(name)}
+    >
       <div class="node-head">
         <Name node={node} />
         {isControlPlane(node) && (
@@ -132,4 +169,4 @@ export const NodeBox = ({ name }: { readonly name: string }) => {
       {hold?.draining === true && hold.toEvict > 0 && <Progress hold={hold} />}
     </li>
   );
-};
+}

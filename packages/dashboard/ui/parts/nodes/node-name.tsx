@@ -1,11 +1,12 @@
 import { open, store } from '../../page.ts';
 
 /** Name of a node; a button that opens its details where the node exists. */
-export const NodeName = ({ name }: { readonly name: string }) =>
-  store.node(name).value === undefined ? (
+export function NodeName({ name }: { readonly name: string }) {
+  return store.node(name).value === undefined ? (
     <span class="plan-node-name">{name}</span>
   ) : (
     <button type="button" class="link" onClick={() => open(name)}>
       {name}
     </button>
   );
+}

@@ -3,22 +3,24 @@ import { vmWord } from '../../model/words.ts';
 
 type Vm = NonNullable<HoldView['vms']>['items'][number];
 
-const VmLine = ({ vm }: { readonly vm: Vm }) => (
-  <li class={`vm ${vm.state.toLowerCase()}`} title={vm.message ?? ''}>
-    <span class="vm-name">{vm.name}</span>
-    <span class="vm-word">{vmWord(vm)}</span>
-    {vm.progress !== undefined && vm.state === 'Migrating' && (
-      <progress max={100} value={vm.progress} aria-label={`${vm.name}: ${vm.progress} %`} />
-    )}
-  </li>
-);
+function VmLine({ vm }: { readonly vm: Vm }) {
+  return (
+    <li class={`vm ${vm.state.toLowerCase()}`} title={vm.message ?? ''}>
+      <span class="vm-name">{vm.name}</span>
+      <span class="vm-word">{vmWord(vm)}</span>
+      {vm.progress !== undefined && vm.state === 'Migrating' && (
+        <progress max={100} value={vm.progress} aria-label={`${vm.name}: ${vm.progress} %`} />
+      )}
+    </li>
+  );
+}
 
 /**
  * VMs of a drained node, each with its progress. Those that cannot migrate are among the blockers
  * as well.
  */
-export const Vms = ({ hold }: { readonly hold: HoldView }) =>
-  hold.vms === undefined ? null : (
+export function Vms({ hold }: { readonly hold: HoldView }) {
+  return hold.vms === undefined ? null : (
     <details class="vms" open={hold.draining}>
       <summary>{hold.vms.summary}</summary>
       <ul>
@@ -28,3 +30,4 @@ export const Vms = ({ hold }: { readonly hold: HoldView }) =>
       </ul>
     </details>
   );
+}

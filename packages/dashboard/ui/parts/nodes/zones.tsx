@@ -10,22 +10,24 @@ const manyNodes = 12;
 
 const nobody: ReadonlySet<string> = new Set();
 
-const Search = () => (
-  <label class="search">
-    <span>Find a node</span>
-    <input
-      type="search"
-      value={search.value}
-      placeholder="name, zone, pool or state"
-      onInput={event => {
-        search.value = event.currentTarget.value;
-      }}
-    />
-  </label>
-);
+function Search() {
+  return (
+    <label class="search">
+      <span>Find a node</span>
+      <input
+        type="search"
+        value={search.value}
+        placeholder="name, zone, pool or state"
+        onInput={event => {
+          search.value = event.currentTarget.value;
+        }}
+      />
+    </label>
+  );
+}
 
 /** Unscheduled pods. */
-const Waiting = () => {
+function Waiting() {
   const pods = store.pods.on('').value;
   const count = pods.length + (store.pods.countsOn('').value?.pending ?? 0);
   if (count === 0) return null;
@@ -35,50 +37,63 @@ const Waiting = () => {
       {!condensed.value && <PodTiles pods={pods} blocked={nobody} />}
     </section>
   );
-};
+}
 
 /** Choice between cells and boxes, where there is room for boxes. */
-const ViewChoice = () => (
-  <label class="choice">
-    <span>Show</span>
-    <select
-      value={view.value.asCells ? 'fleet' : 'boxes'}
-      onChange={({ currentTarget }) => look({ ...view.value, asCells: currentTarget.value === 'fleet' })}
-    >
-      <option value="boxes">nodes and pods</option>
-      <option value="fleet">the fleet</option>
-    </select>
-  </label>
-);
+function ViewChoice() {
+  return (
+    <label class="choice">
+      <span>Show</span>
+      <select
+        value={view.value.asCells ? 'fleet' : 'boxes'}
+        onChange={({ currentTarget }) =>
+          look({ ...view.value, asCells: currentTarget.value === 'fleet' })
+        }
+      >
+        <option value="boxes">nodes and pods</option>
+        <option value="fleet">the fleet</option>
+      </select>
+    </label>
+  );
+}
 
 /** Zones, each with its nodes as boxes. */
-const Boxes = () => (
-  <div class="zone-list">
-    {store.zones.value.map(({ zone, nodes }) => (
-      <section key={zone} class="zone" aria-label={zone === '' ? 'Nodes without a zone' : `Zone ${zone}`}>
-        <h3>
-          {zone === '' ? 'no zone' : zone} <span class="count">{plural(nodes.length, 'node')}</span>
-        </h3>
-        <ul class="nodes">
-          {nodes.map(name => (
-            <NodeBox key={name} name={name} />
-          ))}
-        </ul>
-      </section>
-    ))}
-  </div>
-);
+function Boxes() {
+  return (
+    <div class="zone-list">
+      {store.zones.value.map(({ zone, nodes }) => (
+        <section
+          key={zone}
+          class="zone"
+          aria-label={zone === '' ? 'Nodes without a zone' : `Zone ${zone}`}
+        >
+          <h3>
+            {zone === '' ? 'no zone' : zone}{' '}
+            <span class="count">{plural(nodes.length, 'node')}</span>
+          </h3>
+          <ul class="nodes">
+            {nodes.map(name => (
+              <NodeBox key={name} name={name} />
+            ))}
+          </ul>
+        </section>
+      ))}
+    </div>
+  );
+}
 
 /** The nodes of the cluster, as boxes or as cells. */
-export const Zones = () => (
-  <section class={`zones ${condensed.value ? 'condensed' : ''}`} aria-labelledby="nodes-title">
-    <div class="zones-head">
-      <h2 id="nodes-title">Nodes</h2>
-      {(store.nodeCount() > manyNodes || asCells.value) && <Search />}
-      {!condensed.value && <ViewChoice />}
-      {!asCells.value && <Legend />}
-    </div>
-    <Waiting />
-    {asCells.value ? <Fleet /> : <Boxes />}
-  </section>
-);
+export function Zones() {
+  return (
+    <section class={`zones ${condensed.value ? 'condensed' : ''}`} aria-labelledby="nodes-title">
+      <div class="zones-head">
+        <h2 id="nodes-title">Nodes</h2>
+        {(store.nodeCount() > manyNodes || asCells.value) && <Search />}
+        {!condensed.value && <ViewChoice />}
+        {!asCells.value && <Legend />}
+      </div>
+      <Waiting />
+      {asCells.value ? <Fleet /> : <Boxes />}
+    </section>
+  );
+}

@@ -18,46 +18,55 @@ import { asking, mayAct, now, say } from '../../page.ts';
 import { NodeName } from '../nodes/node-name.tsx';
 import { Rollout } from './rollout.tsx';
 
-const Progress = ({ plan }: { readonly plan: PlanSummary }) => {
+function Progress({ plan }: { readonly plan: PlanSummary }) {
   const { done, all } = progressOf(plan);
   return (
     <div class="progress">
-      <progress max={Math.max(all, 1)} value={done} aria-label={`${plan.key}: ${done} of ${plural(all, 'node')} done`} />
+      <progress
+        max={Math.max(all, 1)}
+        value={done}
+        aria-label={`${plan.key}: ${done} of ${plural(all, 'node')} done`}
+      />
       <span>
         {done} of {all} done
       </span>
     </div>
   );
-};
+}
 
-const Stage = ({ stage }: { readonly stage: PlanStageView }) => (
-  <li class={`plan-stage ${stage.phase.toLowerCase()}`}>
-    <span class="plan-stage-name">{stage.name}</span>
-    <span class="quiet">{stageText(stage)}</span>
-  </li>
-);
+function Stage({ stage }: { readonly stage: PlanStageView }) {
+  return (
+    <li class={`plan-stage ${stage.phase.toLowerCase()}`}>
+      <span class="plan-stage-name">{stage.name}</span>
+      <span class="quiet">{stageText(stage)}</span>
+    </li>
+  );
+}
 
 /** Stages of a plan; hidden once it is complete. */
-const Stages = ({ plan }: { readonly plan: PlanSummary }) =>
-  plan.stages.length === 0 || plan.phase === 'Complete' ? null : (
+function Stages({ plan }: { readonly plan: PlanSummary }) {
+  return plan.stages.length === 0 || plan.phase === 'Complete' ? null : (
     <ol class="plan-stages" aria-label={`Stages of plan ${plan.key}`}>
       {plan.stages.map(stage => (
         <Stage key={stage.name} stage={stage} />
       ))}
     </ol>
   );
+}
 
-const Flying = ({ one }: { readonly one: PlanNodeView }) => (
-  <li class={one.state.toLowerCase()}>
-    <p class="plan-node">
-      <NodeName name={one.node} /> <span>{nodeStateText(one, now.value)}</span>
-    </p>
-    {one.wait !== undefined && <p class="whats">{waitText(one.wait, now.value)}</p>}
-  </li>
-);
+function Flying({ one }: { readonly one: PlanNodeView }) {
+  return (
+    <li class={one.state.toLowerCase()}>
+      <p class="plan-node">
+        <NodeName name={one.node} /> <span>{nodeStateText(one, now.value)}</span>
+      </p>
+      {one.wait !== undefined && <p class="whats">{waitText(one.wait, now.value)}</p>}
+    </li>
+  );
+}
 
 /** Nodes in flight, each with its progress and waits. */
-const InFlight = ({ plan }: { readonly plan: PlanSummary }) => {
+function InFlight({ plan }: { readonly plan: PlanSummary }) {
   const { inFlight, counts } = plan;
   if (inFlight.length === 0) return null;
   const more = (counts?.inFlight ?? 0) - inFlight.length;
@@ -72,10 +81,10 @@ const InFlight = ({ plan }: { readonly plan: PlanSummary }) => {
       {more > 0 && <p class="quiet">and {more} more</p>}
     </div>
   );
-};
+}
 
-const Waiting = ({ plan }: { readonly plan: PlanSummary }) =>
-  plan.waiting.length === 0 ? null : (
+function Waiting({ plan }: { readonly plan: PlanSummary }) {
+  return plan.waiting.length === 0 ? null : (
     <div class="plan-part">
       <h4>Waiting for</h4>
       <ul class="blockers">
@@ -94,8 +103,9 @@ const Waiting = ({ plan }: { readonly plan: PlanSummary }) =>
       </ul>
     </div>
   );
+}
 
-const Failures = ({ plan }: { readonly plan: PlanSummary }) => {
+function Failures({ plan }: { readonly plan: PlanSummary }) {
   const { failures, counts } = plan;
   if (failures.length === 0) return null;
   const more = (counts?.failed ?? 0) - failures.length;
@@ -118,13 +128,13 @@ const Failures = ({ plan }: { readonly plan: PlanSummary }) => {
       {more > 0 && <p class="quiet">and {more} more</p>}
     </div>
   );
-};
+}
 
 /**
  * Button that pauses at once, which is harmless, and resumes after a confirmation. A single button,
  * so that the focus stays.
  */
-const Switch = ({ plan, what }: { readonly plan: PlanSummary; readonly what: PlanOrder['what'] }) => {
+function Switch({ plan, what }: { readonly plan: PlanSummary; readonly what: PlanOrder['what'] }) {
   const busy = useSignal(false);
   const pause = async (): Promise<void> => {
     busy.value = true;
@@ -142,9 +152,9 @@ const Switch = ({ plan, what }: { readonly plan: PlanSummary; readonly what: Pla
       {what === 'resume' && '…'}
     </button>
   );
-};
+}
 
-const Orders = ({ plan }: { readonly plan: PlanSummary }) => {
+function Orders({ plan }: { readonly plan: PlanSummary }) {
   const { approval } = plan;
   const can = switchOf(plan);
   if (!mayAct.value || (approval === undefined && can === undefined)) return null;
@@ -164,10 +174,10 @@ const Orders = ({ plan }: { readonly plan: PlanSummary }) => {
       {can !== undefined && <Switch plan={plan} what={can} />}
     </div>
   );
-};
+}
 
 /** A plan: its progress, nodes in flight, waits, failures, and actions. */
-export const PlanCard = ({ plan }: { readonly plan: PlanSummary }) => {
+export function PlanCard({ plan }: { readonly plan: PlanSummary }) {
   const { tone, word } = planBadge(plan);
   const message = messageOf(plan);
   return (
@@ -187,4 +197,4 @@ export const PlanCard = ({ plan }: { readonly plan: PlanSummary }) => {
       <Orders plan={plan} />
     </li>
   );
-};
+}

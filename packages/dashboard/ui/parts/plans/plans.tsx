@@ -5,7 +5,7 @@ import { PlanCard } from './plan-card.tsx';
 const maxCards = 20;
 
 /** The MaintenancePlans of the cluster. */
-export const Plans = () => {
+export function Plans() {
   const plans = store.plans.value;
   if (plans.length === 0) return null;
   return (
@@ -19,4 +19,4 @@ export const Plans = () => {
       {plans.length > maxCards && <p class="quiet">and {plans.length - maxCards} more</p>}
     </section>
   );
-};
+}

@@ -16,7 +16,9 @@ const deletionTimeoutMs = 2 * 60_000;
  * Returns the replicas of a pod's controller; undefined when it does not exist. Throws when it
  * cannot be read.
  */
-export type ScaleOf = (pod: Stored) => { readonly uid: string; readonly replicas: number } | undefined;
+export type ScaleOf = (
+  pod: Stored,
+) => { readonly uid: string; readonly replicas: number } | undefined;
 
 export type BudgetStatus = {
   readonly status: JsonObject;
@@ -30,7 +32,7 @@ export type BudgetStatus = {
 
 type Expected = { readonly expected: number; readonly desired: number };
 
-const expectedScale = (pods: readonly Stored[], scaleOf: ScaleOf): number => {
+function expectedScale(pods: readonly Stored[], scaleOf: ScaleOf): number {
   const scales = new Map<string, number>();
   const asked = new Set<string>();
   for (const pod of pods) {
@@ -42,32 +44,39 @@ const expectedScale = (pods: readonly Stored[], scaleOf: ScaleOf): number => {
     scales.set(scale.uid, scale.replicas);
   }
   return [...scales.values()].reduce((sum, replicas) => sum + replicas, 0);
-};
+}
 
-const share = (field: string, value: Parameters<typeof scaled>[0], whole: number): number => {
+function share(field: string, value: Parameters<typeof scaled>[0], whole: number): number {
   const found = scaled(value, whole, 'up');
   if (found === undefined) throw new Error(`invalid value for ${field}: ${JSON.stringify(value)}`);
   return found;
-};
+}
 
 /** Returns the expected pods. Throws when they are unknown; the budget then allows nothing. */
-const expectedOf = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf): Expected => {
+function expectedOf(budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf): Expected {
   const { maxUnavailable, minAvailable } = part(budget, 'spec');
   if (maxUnavailable !== undefined && maxUnavailable !== null) {
     const expected = expectedScale(pods, scaleOf);
-    return { expected, desired: Math.max(0, expected - share('maxUnavailable', maxUnavailable, expected)) };
+    return {
+      expected,
+      desired: Math.max(0, expected - share('maxUnavailable', maxUnavailable, expected)),
+    };
   }
   if (typeof minAvailable === 'number') return { expected: pods.length, desired: minAvailable };
   if (minAvailable === undefined || minAvailable === null) return { expected: 0, desired: 0 };
   const expected = expectedScale(pods, scaleOf);
   return { expected, desired: share('minAvailable', minAvailable, expected) };
-};
+}
 
 /**
  * Returns pods whose eviction was granted and that still exist, except terminating ones and those
  * beyond the timeout.
  */
-const disruptedNow = (budget: Stored, pods: readonly Stored[], nowMs: number): { readonly map: JsonObject; readonly againMs?: number } => {
+function disruptedNow(
+  budget: Stored,
+  pods: readonly Stored[],
+  nowMs: number,
+): { readonly map: JsonObject; readonly againMs?: number } {
   const before = strings(at(budget, 'status', 'disruptedPods'));
   const map: Record<string, string> = {};
   let againMs: number | undefined;
@@ -80,14 +89,25 @@ const disruptedNow = (budget: Stored, pods: readonly Stored[], nowMs: number): {
     againMs = Math.min(againMs ?? end, end);
   }
   return { map, ...(againMs !== undefined && { againMs }) };
-};
+}
 
-const healthyAmong = (pods: readonly Stored[], disrupted: JsonObject): number =>
-  pods.filter(pod => !isDeleting(pod) && disrupted[pod.metadata.name] === undefined && isReady(pod)).length;
+function healthyAmong(pods: readonly Stored[], disrupted: JsonObject): number {
+  return pods.filter(
+    pod => !isDeleting(pod) && disrupted[pod.metadata.name] === undefined && isReady(pod),
+  ).length;
+}
 
 /** Returns a metav1.Condition; the transition time changes with the status. */
-const condition = (budget: Stored, status: 'True' | 'False', reason: string, message: string, now: string): JsonObject => {
-  const before = objects(at(budget, 'status', 'conditions')).find(({ type }) => type === 'DisruptionAllowed');
+function condition(
+  budget: Stored,
+  status: 'True' | 'False',
+  reason: string,
+  message: string,
+  now: string,
+): JsonObject {
+  const before = objects(at(budget, 'status', 'conditions')).find(
+    ({ type }) => type === 'DisruptionAllowed',
+  );
   return {
     type: 'DisruptionAllowed',
     status,
@@ -96,20 +116,31 @@ const condition = (budget: Stored, status: 'True' | 'False', reason: string, mes
     reason,
     message,
   };
-};
+}
 
 /**
  * Returns the controller's status after an error: nothing may be disrupted, the rest stays
  * unchanged.
  */
-const failSafe = (budget: Stored, why: string, now: string): BudgetStatus => {
+function failSafe(budget: Stored, why: string, now: string): BudgetStatus {
   const seen = at(budget, 'status', 'observedGeneration');
-  const failed = without({ ...condition(budget, 'False', 'SyncFailed', why, now), observedGeneration: seen });
-  return { status: { ...part(budget, 'status'), disruptionsAllowed: 0, conditions: [failed] }, failure: why };
-};
+  const failed = without({
+    ...condition(budget, 'False', 'SyncFailed', why, now),
+    observedGeneration: seen,
+  });
+  return {
+    status: { ...part(budget, 'status'), disruptionsAllowed: 0, conditions: [failed] },
+    failure: why,
+  };
+}
 
 /** Returns the status of the budget for its pods. `now` is RFC 3339, whole seconds. */
-export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf, now: string): BudgetStatus => {
+export function budgetStatus(
+  budget: Stored,
+  pods: readonly Stored[],
+  scaleOf: ScaleOf,
+  now: string,
+): BudgetStatus {
   let found: Expected;
   try {
     found = expectedOf(budget, pods, scaleOf);
@@ -122,7 +153,8 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
   // generous.
   const allowed = found.expected <= 0 ? 0 : Math.max(0, healthy - found.desired);
   const { maxUnavailable, minAvailable } = part(budget, 'spec');
-  const asksWho = (maxUnavailable !== undefined && maxUnavailable !== null) || typeof minAvailable === 'string';
+  const asksWho =
+    (maxUnavailable !== undefined && maxUnavailable !== null) || typeof minAvailable === 'string';
   const unmanaged = asksWho && pods.some(pod => controllerOf(pod) === undefined);
   const reason = allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
   return {
@@ -138,4 +170,4 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
     ...(unmanaged && { unmanaged }),
     ...(againMs !== undefined && { againMs: againMs + 1 }),
   };
-};
+}

@@ -3,11 +3,37 @@ import { at, part, type Stored } from '../../object.ts';
 import type { StoreChange } from '../../store/store.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
-import { controllerOf, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, nodeOf, phaseOf } from '../pods.ts';
+import {
+  controllerOf,
+  isAvailable,
+  isDeleting,
+  isFinished,
+  isReady,
+  nextAvailableMs,
+  nodeOf,
+  phaseOf,
+} from '../pods.ts';
 import { forgetRevisions, updateRevision } from '../revisions.ts';
-import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, templateOf } from '../workload.ts';
+import {
+  concerned,
+  counted,
+  deletePod,
+  makePod,
+  minReadyOf,
+  podFrom,
+  report,
+  templateOf,
+} from '../workload.ts';
 import { affinityTo, byTarget, judgeOf, type NodeFit, tolerationsOf } from './nodes.ts';
-import { type DaemonSetUpdate, type DaemonSetView, generationOf, hashLabel, isUpdated, rollingPlan, surplusOn } from './update.ts';
+import {
+  type DaemonSetUpdate,
+  type DaemonSetView,
+  generationOf,
+  hashLabel,
+  isUpdated,
+  rollingPlan,
+  surplusOn,
+} from './update.ts';
 
 /** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every eligible node. */
 
@@ -20,16 +46,26 @@ const labelling = { owning, hashLabel };
 const burst = 250;
 const retryMs = 1000;
 
-const draftOf = (set: Stored, hash: string, node: string): JsonObject => {
+function draftOf(set: Stored, hash: string, node: string): JsonObject {
   const generation = generationOf(set);
-  const labels = { [hashLabel]: hash, ...(generation !== undefined && { 'pod-template-generation': generation }) };
+  const labels = {
+    [hashLabel]: hash,
+    ...(generation !== undefined && { 'pod-template-generation': generation }),
+  };
   const affinity = { ...part(templateOf(set), 'spec', 'affinity'), ...affinityTo(node) };
   const spec = { affinity, tolerations: [...tolerationsOf(set)] };
-  return podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-`, labels }, spec });
-};
+  return podFrom(set, owning, {
+    metadata: { generateName: `${set.metadata.name}-`, labels },
+    spec,
+  });
+}
 
 /** Executes a plan; returns why pods could not be created. */
-const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remove }: DaemonSetUpdate): string | undefined => {
+function carryOut(
+  cluster: Cluster,
+  { set, hash }: DaemonSetView,
+  { create, remove }: DaemonSetUpdate,
+): string | undefined {
   const maker = { by, resource, owner: set };
   let failure: string | undefined;
   for (const node of create.slice(0, burst)) {
@@ -38,10 +74,10 @@ const carryOut = (cluster: Cluster, { set, hash }: DaemonSetView, { create, remo
   }
   for (const pod of remove.slice(0, burst)) deletePod(cluster, maker, pod);
   return failure;
-};
+}
 
 /** Records the event for a finished pod that is replaced. */
-const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): void => {
+function sayEnded(cluster: Cluster, set: Stored, pod: Stored, node: string): void {
   const failed = phaseOf(pod) === 'Failed';
   const what = `daemon pod ${pod.metadata.namespace}/${pod.metadata.name} on node ${node}`;
   cluster.record({
@@ -49,12 +85,14 @@ const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): voi
     about: { resource, object: set },
     type: failed ? 'Warning' : 'Normal',
     reason: failed ? 'FailedDaemonPod' : 'SucceededDaemonPod',
-    message: failed ? `Found failed ${what}, will try to kill it` : `Found succeeded ${what}, will try to delete it`,
+    message: failed
+      ? `Found failed ${what}, will try to kill it`
+      : `Found succeeded ${what}, will try to delete it`,
   });
-};
+}
 
 /** Returns where pods are missing and where they are surplus (podsShouldBeOnNode). */
-const planOf = (cluster: Cluster, view: DaemonSetView): DaemonSetUpdate => {
+function planOf(cluster: Cluster, view: DaemonSetView): DaemonSetUpdate {
   const create: string[] = [];
   const remove: Stored[] = [];
   for (const [node, { wants, keeps }] of view.verdicts) {
@@ -75,15 +113,18 @@ const planOf = (cluster: Cluster, view: DaemonSetView): DaemonSetUpdate => {
     );
   }
   for (const [node, here] of view.byNode)
-    if (!view.verdicts.has(node)) remove.push(...here.filter(pod => nodeOf(pod) === '' && !isDeleting(pod)));
+    if (!view.verdicts.has(node))
+      remove.push(...here.filter(pod => nodeOf(pod) === '' && !isDeleting(pod)));
   return { create, remove };
-};
+}
 
-const statusOf = ({ set, hash, nowMs, byNode, verdicts }: DaemonSetView): JsonObject => {
+function statusOf({ set, hash, nowMs, byNode, verdicts }: DaemonSetView): JsonObject {
   const wanted = [...verdicts].filter(([, { wants }]) => wants);
   const first = wanted.flatMap(([node]) => byNode.get(node)?.[0] ?? []);
   const misplaced = [...verdicts].filter(([node, { wants }]) => !wants && byNode.has(node)).length;
-  const available = first.filter(pod => isReady(pod) && isAvailable(pod, minReadyOf(set), nowMs)).length;
+  const available = first.filter(
+    pod => isReady(pod) && isAvailable(pod, minReadyOf(set), nowMs),
+  ).length;
   return {
     currentNumberScheduled: first.length,
     numberMisscheduled: misplaced,
@@ -94,11 +135,13 @@ const statusOf = ({ set, hash, nowMs, byNode, verdicts }: DaemonSetView): JsonOb
     numberAvailable: available || undefined,
     numberUnavailable: wanted.length - available || undefined,
   };
-};
+}
 
-const viewOf = (cluster: Cluster, set: Stored, hash: string): DaemonSetView => {
+function viewOf(cluster: Cluster, set: Stored, hash: string): DaemonSetView {
   const judge = judgeOf(set);
-  const verdicts = new Map<string, NodeFit>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
+  const verdicts = new Map<string, NodeFit>(
+    cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]),
+  );
   return {
     set,
     hash,
@@ -107,9 +150,9 @@ const viewOf = (cluster: Cluster, set: Stored, hash: string): DaemonSetView => {
     verdicts,
     desired: [...verdicts.values()].filter(({ wants }) => wants).length,
   };
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
+function reconcile(key: string, cluster: Cluster): number | undefined {
   const [namespace, name] = split(key);
   const set = cluster.store.get(resource, namespace, name);
   if (set === undefined || isDeleting(set)) return undefined;
@@ -123,10 +166,14 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const after = viewOf(cluster, set, view.hash);
   const pods = [...after.byNode.values()].flat();
   const live = new Set(pods.map(({ metadata }) => metadata.labels?.[hashLabel]));
-  forgetRevisions(cluster, set, one => one.metadata.uid === revision.metadata.uid || live.has(one.metadata.labels?.[hashLabel]));
+  forgetRevisions(
+    cluster,
+    set,
+    one => one.metadata.uid === revision.metadata.uid || live.has(one.metadata.labels?.[hashLabel]),
+  );
   report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(after));
   return failure === undefined ? nextAvailableMs(pods, minReadyOf(set), cluster.nowMs()) : retryMs;
-};
+}
 
 const ofPods = concerned(resource, 'DaemonSet', 'pods');
 
@@ -134,27 +181,34 @@ const ofPods = concerned(resource, 'DaemonSet', 'pods');
  * Returns the sets that the change of a node affects: a missing pod, or a surplus one
  * (syncNodeUpdate).
  */
-const ofNode = ({ type, object }: StoreChange, cluster: Cluster): readonly string[] => {
+function ofNode({ type, object }: StoreChange, cluster: Cluster): readonly string[] {
   const sets = cluster.store.list(resource);
   if (sets.length === 0) return [];
   const present = new Set(
-    cluster.store.indexed('pods', 'spec.nodeName', object.metadata.name).flatMap(pod => controllerOf(pod)?.uid ?? []),
+    cluster.store
+      .indexed('pods', 'spec.nodeName', object.metadata.name)
+      .flatMap(pod => controllerOf(pod)?.uid ?? []),
   );
   return sets
     .filter(set => {
       if (type === 'removed') return judgeOf(set)(object).wants;
       const { wants, keeps } = judgeOf(set)(object);
       const here = present.has(set.metadata.uid);
-      return (wants && !here) || (!keeps && here) || (here && counted(set, 'numberMisscheduled') > 0);
+      return (
+        (wants && !here) || (!keeps && here) || (here && counted(set, 'numberMisscheduled') > 0)
+      );
     })
     .map(keyOf);
-};
+}
 
 /**
  * Returns whether labels and taints are unchanged, which decide where pods run; heartbeats do not.
  */
-const isSame = (before: Stored, object: Stored): boolean =>
-  before.metadata.labels === object.metadata.labels && at(before, 'spec') === at(object, 'spec');
+function isSame(before: Stored, object: Stored): boolean {
+  return (
+    before.metadata.labels === object.metadata.labels && at(before, 'spec') === at(object, 'spec')
+  );
+}
 
 export const daemonSetController: Controller = {
   name: by,

@@ -13,14 +13,18 @@ const generationLabel = 'pod-template-generation';
  * Returns whether a pod has the current template: by its hash or, as in older releases, by its
  * generation.
  */
-export const isUpdated = (set: Stored, pod: Stored, hash: string): boolean => {
+export function isUpdated(set: Stored, pod: Stored, hash: string): boolean {
   const labels = strings(pod.metadata.labels);
   const generation = generationOf(set);
-  return labels[hashLabel] === hash || (generation !== undefined && labels[generationLabel] === generation);
-};
+  return (
+    labels[hashLabel] === hash ||
+    (generation !== undefined && labels[generationLabel] === generation)
+  );
+}
 
-export const generationOf = ({ metadata }: Stored): string | undefined =>
-  metadata.annotations?.['deprecated.daemonset.template.generation'];
+export function generationOf({ metadata }: Stored): string | undefined {
+  return metadata.annotations?.['deprecated.daemonset.template.generation'];
+}
 
 /** State of one set in a round: its pods by node, and the check of each node. */
 export type DaemonSetView = {
@@ -33,33 +37,52 @@ export type DaemonSetView = {
   readonly desired: number;
 };
 
-export type DaemonSetUpdate = { readonly create: readonly string[]; readonly remove: readonly Stored[] };
+export type DaemonSetUpdate = {
+  readonly create: readonly string[];
+  readonly remove: readonly Stored[];
+};
 
-type Pair = { readonly node: string; readonly fresh?: Stored; readonly old?: Stored; readonly crowded: boolean };
+type Pair = {
+  readonly node: string;
+  readonly fresh?: Stored;
+  readonly old?: Stored;
+  readonly crowded: boolean;
+};
 
-const pairs = ({ set, hash, byNode }: DaemonSetView): readonly Pair[] =>
-  [...byNode].map(([node, pods]) => {
+function pairs({ set, hash, byNode }: DaemonSetView): readonly Pair[] {
+  return [...byNode].map(([node, pods]) => {
     const alive = pods.filter(pod => !isDeleting(pod));
     const [fresh, ...moreFresh] = alive.filter(pod => isUpdated(set, pod, hash));
     const [old, ...moreOld] = alive.filter(pod => !isUpdated(set, pod, hash));
     const crowded = moreFresh.length + moreOld.length > 0;
-    return { node, crowded, ...(fresh !== undefined && { fresh }), ...(old !== undefined && { old }) };
+    return {
+      node,
+      crowded,
+      ...(fresh !== undefined && { fresh }),
+      ...(old !== undefined && { old }),
+    };
   });
+}
 
-const isUp = ({ set, nowMs }: DaemonSetView, pod: Stored): boolean => isAvailable(pod, minReadyOf(set), nowMs);
+function isUp({ set, nowMs }: DaemonSetView, pod: Stored): boolean {
+  return isAvailable(pod, minReadyOf(set), nowMs);
+}
 
-const limits = (view: DaemonSetView): { readonly maxSurge: number; readonly maxUnavailable: number } => {
+function limits(view: DaemonSetView): {
+  readonly maxSurge: number;
+  readonly maxUnavailable: number;
+} {
   const rolling = at(view.set, 'spec', 'updateStrategy', 'rollingUpdate');
   const maxSurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   const maxUnavailable = scaled(at(rolling, 'maxUnavailable') ?? 1, view.desired, 'up') ?? 1;
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
-};
+}
 
 /**
  * Returns the step of an update without surge: old pods are deleted before new ones are created;
  * unavailable ones at once.
  */
-const replacing = (view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate => {
+function replacing(view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate {
   const down: Stored[] = [];
   const candidates: Stored[] = [];
   let unavailable = 0;
@@ -72,14 +95,17 @@ const replacing = (view: DaemonSetView, maxUnavailable: number): DaemonSetUpdate
       unavailable += 1;
     }
   }
-  return { create: [], remove: [...down, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))] };
-};
+  return {
+    create: [],
+    remove: [...down, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))],
+  };
+}
 
 /**
  * Returns the step of an update with surge: new pods are created beside old ones, which are deleted
  * when the new ones are available.
  */
-const surging = (view: DaemonSetView, maxSurge: number): DaemonSetUpdate => {
+function surging(view: DaemonSetView, maxSurge: number): DaemonSetUpdate {
   const remove: Stored[] = [];
   const unwanted: Stored[] = [];
   const needed: string[] = [];
@@ -99,24 +125,25 @@ const surging = (view: DaemonSetView, maxSurge: number): DaemonSetUpdate => {
   const spare = Math.max(0, available - view.desired);
   const create = [...needed, ...candidates.slice(0, Math.max(0, maxSurge - surge))];
   return { create, remove: [...remove, ...unwanted.slice(0, spare)] };
-};
+}
 
 /** Returns the next step of a rolling update. */
-export const rollingPlan = (view: DaemonSetView): DaemonSetUpdate => {
+export function rollingPlan(view: DaemonSetView): DaemonSetUpdate {
   const { maxSurge, maxUnavailable } = limits(view);
   return maxSurge === 0 ? replacing(view, maxUnavailable) : surging(view, maxSurge);
-};
+}
 
 /**
  * Returns the surplus pods of one node: the oldest stays; in a surge the oldest new one and, until
  * that is available, the oldest old one.
  */
-export const surplusOn = (view: DaemonSetView, alive: readonly Stored[]): readonly Stored[] => {
+export function surplusOn(view: DaemonSetView, alive: readonly Stored[]): readonly Stored[] {
   const maySurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   if (alive.length <= 1) return [];
   if (maySurge === 0) return alive.slice(1);
   const [fresh, ...moreFresh] = alive.filter(pod => pod.metadata.labels?.[hashLabel] === view.hash);
   const [old, ...moreOld] = alive.filter(pod => pod.metadata.labels?.[hashLabel] !== view.hash);
-  const replaced = fresh !== undefined && old !== undefined && (!isReady(old) || isUp(view, fresh)) ? [old] : [];
+  const replaced =
+    fresh !== undefined && old !== undefined && (!isReady(old) || isUp(view, fresh)) ? [old] : [];
   return [...moreFresh, ...moreOld, ...replaced];
-};
+}

@@ -21,31 +21,42 @@ import {
   syncFresh,
   wantedIn,
 } from './sets.ts';
-import { checkAgain, deadlineOf, isComplete, plainStatus, progressing, rolloutStatus } from './status.ts';
+import {
+  checkAgain,
+  deadlineOf,
+  isComplete,
+  plainStatus,
+  progressing,
+  rolloutStatus,
+} from './status.ts';
 
 /**
  * Deployments (k8s.io/kubernetes/pkg/controller/deployment): roll out the newest template, a few
  * pods at a time, one step a round.
  */
 
-const statusPart = (deployment: Stored): JsonObject => (at(deployment, 'status') ?? {}) as JsonObject;
+function statusPart(deployment: Stored): JsonObject {
+  return (at(deployment, 'status') ?? {}) as JsonObject;
+}
 
-const isPaused = (deployment: Stored): boolean => at(deployment, 'spec', 'paused') === true;
+function isPaused(deployment: Stored): boolean {
+  return at(deployment, 'spec', 'paused') === true;
+}
 
 /** Requeue delay after a write to the Deployment itself. */
 const anew = 0;
 
-const againAfter = (written: Written | undefined): number | undefined => {
+function againAfter(written: Written | undefined): number | undefined {
   if (written === undefined) return undefined;
   // A conflict with another write of the same round is retried. Any other error would repeat.
   return written.kind === 'stored' || written.code === 409 ? anew : undefined;
-};
+}
 
 /**
  * Records a pause, or its end, so that the time in between does not count as a lack of progress
  * (checkPausedConditions). Returns whether it wrote that.
  */
-const notePause = (cluster: Cluster, deployment: Stored): boolean => {
+function notePause(cluster: Cluster, deployment: Stored): boolean {
   const conditions = conditionsOf(deployment);
   const reason = conditionOf(conditions, 'Progressing')?.['reason'];
   if (deadlineOf(deployment) === undefined || reason === 'ProgressDeadlineExceeded') return false;
@@ -53,34 +64,54 @@ const notePause = (cluster: Cluster, deployment: Stored): boolean => {
   const said = isPaused(deployment)
     ? progressing('Unknown', 'DeploymentPaused', 'Deployment is paused')
     : progressing('Unknown', 'DeploymentResumed', 'Deployment is resumed');
-  const status = { ...statusPart(deployment), conditions: [...withStatement(conditions, said, timeText(cluster.nowMs()))] };
+  const status = {
+    ...statusPart(deployment),
+    conditions: [...withStatement(conditions, said, timeText(cluster.nowMs()))],
+  };
   return cluster.writes.update(resource, { ...deployment, status }, 'status').kind === 'stored';
-};
+}
 
 /** Records the revision of the newest set, with its condition. Returns whether it wrote that. */
-const noteRevision = (cluster: Cluster, deployment: Stored, set: string, revision: string, isMade: boolean): boolean => {
+function noteRevision(
+  cluster: Cluster,
+  deployment: Stored,
+  set: string,
+  revision: string,
+  isMade: boolean,
+): boolean {
   const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision };
   const conditions = conditionsOf(deployment);
-  const isNew = deadlineOf(deployment) !== undefined && (isMade || conditionOf(conditions, 'Progressing') === undefined);
+  const isNew =
+    deadlineOf(deployment) !== undefined &&
+    (isMade || conditionOf(conditions, 'Progressing') === undefined);
   if (deployment.metadata.annotations?.[revisionAnnotation] === revision && !isNew) return false;
-  const [reason, verb] = isMade ? ['NewReplicaSetCreated', 'Created'] : ['FoundNewReplicaSet', 'Found'];
-  const said = withStatement(conditions, progressing('True', reason, `${verb} new replica set "${set}"`), timeText(cluster.nowMs()));
+  const [reason, verb] = isMade
+    ? ['NewReplicaSetCreated', 'Created']
+    : ['FoundNewReplicaSet', 'Found'];
+  const said = withStatement(
+    conditions,
+    progressing('True', reason, `${verb} new replica set "${set}"`),
+    timeText(cluster.nowMs()),
+  );
   const status = { ...statusPart(deployment), ...(isNew && { conditions: [...said] }) };
   const changed = { ...deployment, metadata: { ...deployment.metadata, annotations }, status };
   return cluster.writes.update(resource, changed, 'status').kind === 'stored';
-};
+}
 
 /**
  * Updates the newest set and the Deployment's record of it; returns false after a write, which is
  * followed by another round.
  */
-const settle = (cluster: Cluster, deployment: Stored, sets: Sets): boolean => {
+function settle(cluster: Cluster, deployment: Stored, sets: Sets): boolean {
   if (syncFresh(cluster, deployment, sets)) return false;
   const revision = sets.fresh?.metadata.annotations?.[revisionAnnotation];
-  return revision === undefined || !noteRevision(cluster, deployment, sets.fresh?.metadata.name ?? '', revision, false);
-};
+  return (
+    revision === undefined ||
+    !noteRevision(cluster, deployment, sets.fresh?.metadata.name ?? '', revision, false)
+  );
+}
 
-const begin = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+function begin(cluster: Cluster, deployment: Stored, sets: Sets): number | undefined {
   const wanted =
     at(deployment, 'spec', 'strategy', 'type') === 'Recreate'
       ? replicasOf(deployment)
@@ -93,38 +124,49 @@ const begin = (cluster: Cluster, deployment: Stored, sets: Sets): number | undef
   if (deadlineOf(deployment) === undefined) return undefined;
   const said = progressing('False', 'ReplicaSetCreateError', made.message);
   const conditions = [...withStatement(conditionsOf(deployment), said, timeText(cluster.nowMs()))];
-  return againAfter(report(cluster, resource, deployment, { ...statusPart(deployment), conditions }));
-};
+  return againAfter(
+    report(cluster, resource, deployment, { ...statusPart(deployment), conditions }),
+  );
+}
 
 /** Takes one step of a rolling update; returns whether a set was scaled. */
-const roll = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+function roll(cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean {
   if (fresh === undefined) return false;
   const [replicas, limits] = [replicasOf(deployment), limitsOf(deployment)];
   const held = wantedIn(old);
   const mine = replicasOf(fresh);
-  if (mine !== replicas && scale(cluster, deployment, fresh, newReplicas(replicas, limits, mine, held + mine))) return true;
+  if (
+    mine !== replicas &&
+    scale(cluster, deployment, fresh, newReplicas(replicas, limits, mine, held + mine))
+  )
+    return true;
   if (held === 0) return false;
   const left = oldReplicas(replicas, limits, shareOf(fresh), activeOf(old).map(shareOf));
   return [...left].filter(([set, count]) => scale(cluster, deployment, set, count)).length > 0;
-};
+}
 
-const hasOldPods = (cluster: Cluster, old: readonly Stored[]): boolean =>
-  old.some(set => counted(set, 'replicas') > 0) ||
-  old.some(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid).some(pod => !isFinished(pod)));
+function hasOldPods(cluster: Cluster, old: readonly Stored[]): boolean {
+  return (
+    old.some(set => counted(set, 'replicas') > 0) ||
+    old.some(({ metadata }) =>
+      cluster.store.indexed('pods', 'owner', metadata.uid).some(pod => !isFinished(pod)),
+    )
+  );
+}
 
 /**
  * Takes one step of a recreation: all old pods are gone before the first new one. Returns false
  * when it is too early for a new set.
  */
-const recreate = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+function recreate(cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean {
   const scaledDown = activeOf(old).filter(set => scale(cluster, deployment, set, 0)).length > 0;
   if (scaledDown || hasOldPods(cluster, old)) return false;
   if (fresh !== undefined) scale(cluster, deployment, fresh, replicasOf(deployment));
   return true;
-};
+}
 
 /** Scales the sets after a resize, or while paused: in proportion to the size of each. */
-const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+function resize(cluster: Cluster, deployment: Stored, sets: Sets): void {
   const all = allOf(sets);
   const active = activeOf(all);
   const newest = sets.fresh ?? sets.old.at(-1);
@@ -133,7 +175,10 @@ const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
   if (only !== undefined) return void scale(cluster, deployment, only, replicas);
   const { fresh } = sets;
   const saturated =
-    fresh !== undefined && [replicasOf(fresh), desiredOf(fresh), counted(fresh, 'availableReplicas')].every(count => count === replicas);
+    fresh !== undefined &&
+    [replicasOf(fresh), desiredOf(fresh), counted(fresh, 'availableReplicas')].every(
+      count => count === replicas,
+    );
   if (saturated) {
     for (const set of activeOf(sets.old)) scale(cluster, deployment, set, 0);
     return;
@@ -144,51 +189,71 @@ const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
     createdMs: Date.parse(set.metadata.creationTimestamp),
     most: maxOf(set),
   }));
-  const sizes = proportions(members, replicas, limitsOf(deployment).maxSurge, counted(deployment, 'replicas'));
-  for (const [index, set] of active.entries()) scale(cluster, deployment, set, sizes[index] ?? 0, true);
-};
+  const sizes = proportions(
+    members,
+    replicas,
+    limitsOf(deployment).maxSurge,
+    counted(deployment, 'replicas'),
+  );
+  for (const [index, set] of active.entries())
+    scale(cluster, deployment, set, sizes[index] ?? 0, true);
+}
 
 /** Returns whether a set was scaled for another size of the Deployment. */
-const isResized = (deployment: Stored, sets: Sets): boolean =>
-  activeOf(allOf(sets)).some(set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment));
+function isResized(deployment: Stored, sets: Sets): boolean {
+  return activeOf(allOf(sets)).some(
+    set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment),
+  );
+}
 
-const reportPlainly = (cluster: Cluster, deployment: Stored): number | undefined =>
-  againAfter(report(cluster, resource, deployment, plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs())));
+function reportPlainly(cluster: Cluster, deployment: Stored): number | undefined {
+  return againAfter(
+    report(
+      cluster,
+      resource,
+      deployment,
+      plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs()),
+    ),
+  );
+}
 
-const advance = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+function advance(cluster: Cluster, deployment: Stored, sets: Sets): number | undefined {
   const recreates = at(deployment, 'spec', 'strategy', 'type') === 'Recreate';
   const mayGoOn = recreates ? recreate(cluster, deployment, sets) : true;
   if (sets.fresh === undefined && mayGoOn) return begin(cluster, deployment, sets);
   const scaled = !recreates && roll(cluster, deployment, sets);
-  if (mayGoOn && !scaled && isComplete(deployment, statusPart(deployment))) forget(cluster, deployment, sets);
+  if (mayGoOn && !scaled && isComplete(deployment, statusPart(deployment)))
+    forget(cluster, deployment, sets);
   const status = rolloutStatus(deployment, setsOf(cluster, deployment), cluster.nowMs());
   const written = report(cluster, resource, deployment, status);
   if (written === undefined) return checkAgain(deployment, status, cluster.nowMs());
   // Once the rollout is complete, old sets may be deleted.
   if (written.kind === 'refused' || isComplete(written.object, status)) return againAfter(written);
   return checkAgain(written.object, status, cluster.nowMs());
-};
+}
 
-const step = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+function step(cluster: Cluster, deployment: Stored, sets: Sets): number | undefined {
   if (!settle(cluster, deployment, sets)) return anew;
-  if (!isPaused(deployment) && !isResized(deployment, sets)) return advance(cluster, deployment, sets);
+  if (!isPaused(deployment) && !isResized(deployment, sets))
+    return advance(cluster, deployment, sets);
   resize(cluster, deployment, sets);
   if (isPaused(deployment)) forget(cluster, deployment, sets);
   return reportPlainly(cluster, deployment);
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
+function reconcile(key: string, cluster: Cluster): number | undefined {
   const [namespace, name] = split(key);
   const deployment = cluster.store.get(resource, namespace, name);
   if (deployment === undefined) return undefined;
   const sets = setsOf(cluster, deployment);
-  if (deployment.metadata.deletionTimestamp !== undefined) return reportPlainly(cluster, deployment);
+  if (deployment.metadata.deletionTimestamp !== undefined)
+    return reportPlainly(cluster, deployment);
   // The changes of its sets take effect all the same; the rest of its status is refused as
   // outdated.
   const isNoted = notePause(cluster, deployment);
   const again = step(cluster, deployment, sets);
   return isNoted ? anew : again;
-};
+}
 
 export const deploymentController: Controller = {
   name: by,

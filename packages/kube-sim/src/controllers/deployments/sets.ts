@@ -36,63 +36,95 @@ const ownAnnotations = new Set([
 /** The set with the Deployment's own template, and the others, oldest first. */
 export type Sets = { readonly fresh: Stored | undefined; readonly old: readonly Stored[] };
 
-export const allOf = ({ fresh, old }: Sets): readonly Stored[] => (fresh === undefined ? old : [...old, fresh]);
+export function allOf({ fresh, old }: Sets): readonly Stored[] {
+  return fresh === undefined ? old : [...old, fresh];
+}
 
-export const activeOf = (all: readonly Stored[]): readonly Stored[] => all.filter(set => replicasOf(set) > 0);
+export function activeOf(all: readonly Stored[]): readonly Stored[] {
+  return all.filter(set => replicasOf(set) > 0);
+}
 
-export const wantedIn = (all: readonly Stored[]): number => all.reduce((sum, set) => sum + replicasOf(set), 0);
+export function wantedIn(all: readonly Stored[]): number {
+  return all.reduce((sum, set) => sum + replicasOf(set), 0);
+}
 
-const withoutHash = (template: JsonObject): JsonObject => {
+function withoutHash(template: JsonObject): JsonObject {
   const metadata = part(template, 'metadata');
   const { [hashLabel]: _hash, ...labels } = strings(metadata['labels']);
   return { ...template, metadata: { ...metadata, labels } };
-};
+}
 
-const byAge = (one: Stored, other: Stored): number =>
-  Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
-  (one.metadata.name < other.metadata.name ? -1 : 1);
+function byAge(one: Stored, other: Stored): number {
+  return (
+    Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
+    (one.metadata.name < other.metadata.name ? -1 : 1)
+  );
+}
 
 /** Returns a template without its hash, as text. */
 const textOf = memoizeOnObject((template: JsonObject): string => canonical(withoutHash(template)));
 
 /** Returns its ReplicaSets, after adoption and release. */
-export const setsOf = (cluster: Cluster, deployment: Stored): Sets => {
+export function setsOf(cluster: Cluster, deployment: Stored): Sets {
   const all = claim(cluster, deployment, { resource: sets, owning }).toSorted(byAge);
   const wanted = textOf(templateOf(deployment));
   const fresh = all.find(set => textOf(templateOf(set)) === wanted);
   return { fresh, old: all.filter(set => set !== fresh) };
-};
+}
 
-const revisionOf = ({ metadata }: Stored): number => Number(metadata.annotations?.[revisionAnnotation] ?? 0);
+function revisionOf({ metadata }: Stored): number {
+  return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
+}
 
-const nextRevision = (old: readonly Stored[]): number => Math.max(0, ...old.map(revisionOf)) + 1;
+function nextRevision(old: readonly Stored[]): number {
+  return Math.max(0, ...old.map(revisionOf)) + 1;
+}
 
-const sized = (deployment: Stored): Readonly<Record<string, string>> => ({
-  [desiredAnnotation]: String(replicasOf(deployment)),
-  [maxAnnotation]: String(replicasOf(deployment) + limitsOf(deployment).maxSurge),
-});
+function sized(deployment: Stored): Readonly<Record<string, string>> {
+  return {
+    [desiredAnnotation]: String(replicasOf(deployment)),
+    [maxAnnotation]: String(replicasOf(deployment) + limitsOf(deployment).maxSurge),
+  };
+}
 
-const inherited = ({ metadata }: Stored): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !ownAnnotations.has(key)));
+function inherited({ metadata }: Stored): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(metadata.annotations ?? {}).filter(([key]) => !ownAnnotations.has(key)),
+  );
+}
 
 /** Returns the annotations of a set that becomes the newest again, with its former revisions. */
-const renumbered = (set: Stored, revision: number): Readonly<Record<string, string>> => {
+function renumbered(set: Stored, revision: number): Readonly<Record<string, string>> {
   const before = revisionOf(set);
   if (before >= revision) return {};
   const known = set.metadata.annotations?.[revisionAnnotation];
   const history = [set.metadata.annotations?.[historyAnnotation], known].filter(Boolean).join(',');
-  return { [revisionAnnotation]: String(revision), ...(known !== undefined && { [historyAnnotation]: history }) };
-};
+  return {
+    [revisionAnnotation]: String(revision),
+    ...(known !== undefined && { [historyAnnotation]: history }),
+  };
+}
 
-const say = (cluster: Cluster, object: Stored, said: Pick<Note, 'type' | 'reason' | 'message'>): void =>
+function say(
+  cluster: Cluster,
+  object: Stored,
+  said: Pick<Note, 'type' | 'reason' | 'message'>,
+): void {
   cluster.record({ by, about: { resource, object }, ...said });
+}
 
-const sayScaled = (cluster: Cluster, deployment: Stored, set: string, from: number, to: number): void => {
+function sayScaled(
+  cluster: Cluster,
+  deployment: Stored,
+  set: string,
+  from: number,
+  to: number,
+): void {
   const message = `Scaled ${to > from ? 'up' : 'down'} replica set ${set} from ${from} to ${to}`;
   say(cluster, deployment, { type: 'Normal', reason: 'ScalingReplicaSet', message });
-};
+}
 
-const draftOf = (deployment: Stored, replicas: number, revision: number): JsonObject => {
+function draftOf(deployment: Stored, replicas: number, revision: number): JsonObject {
   const template = templateOf(deployment);
   const hash = templateHash(withoutHash(template));
   const metadata = part(template, 'metadata');
@@ -105,24 +137,36 @@ const draftOf = (deployment: Stored, replicas: number, revision: number): JsonOb
       name: `${deployment.metadata.name}-${hash}`,
       namespace: deployment.metadata.namespace ?? '',
       labels,
-      annotations: { ...inherited(deployment), [revisionAnnotation]: String(revision), ...sized(deployment) },
+      annotations: {
+        ...inherited(deployment),
+        [revisionAnnotation]: String(revision),
+        ...sized(deployment),
+      },
       ownerReferences: [controllerReference(owning.apiVersion, owning.kind, deployment)],
     },
     spec: {
       replicas,
       minReadySeconds: minReadyOf(deployment),
-      selector: { ...selector, matchLabels: { ...strings(selector['matchLabels']), [hashLabel]: hash } },
+      selector: {
+        ...selector,
+        matchLabels: { ...strings(selector['matchLabels']), [hashLabel]: hash },
+      },
       template: { ...template, metadata: { ...metadata, labels } },
     },
   };
-};
+}
 
 export type CreatedSet =
   | { readonly kind: 'made'; readonly set: Stored; readonly revision: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Creates the set of the newest template. */
-export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, replicas: number): CreatedSet => {
+export function makeSet(
+  cluster: Cluster,
+  deployment: Stored,
+  { old }: Sets,
+  replicas: number,
+): CreatedSet {
   const revision = nextRevision(old);
   const draft = draftOf(deployment, replicas, revision);
   const written = cluster.writes.create(sets, draft);
@@ -130,32 +174,43 @@ export const makeSet = (cluster: Cluster, deployment: Stored, { old }: Sets, rep
     const name = text(draft, 'metadata', 'name');
     const message = `Failed to create new replica set "${name}": ${written.message}`;
     const isClosing = written.message.includes('because it is being terminated');
-    if (!isClosing) say(cluster, deployment, { type: 'Warning', reason: 'ReplicaSetCreateError', message });
+    if (!isClosing)
+      say(cluster, deployment, { type: 'Warning', reason: 'ReplicaSetCreateError', message });
     return { kind: 'failed', message };
   }
   if (replicas > 0) sayScaled(cluster, deployment, written.object.metadata.name, 0, replicas);
   return { kind: 'made', set: written.object, revision: String(revision) };
-};
+}
 
 /**
  * Updates annotations and minReadySeconds of the newest set; returns whether they had to change.
  */
-export const syncFresh = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+export function syncFresh(cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean {
   if (fresh === undefined) return false;
   const before = fresh.metadata.annotations ?? {};
-  const annotations = { ...before, ...inherited(deployment), ...renumbered(fresh, nextRevision(old)) };
+  const annotations = {
+    ...before,
+    ...inherited(deployment),
+    ...renumbered(fresh, nextRevision(old)),
+  };
   const minReadySeconds = minReadyOf(deployment);
   if (sameJson(annotations, before) && minReadyOf(fresh) === minReadySeconds) return false;
   const spec = { ...part(fresh, 'spec'), minReadySeconds };
   cluster.writes.update(sets, { ...fresh, metadata: { ...fresh.metadata, annotations }, spec });
   return true;
-};
+}
 
 /**
  * Scales a set; returns whether its size changed. `forced` writes new annotations even when only
  * these differ.
  */
-export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replicas: number, forced = false): boolean => {
+export function scale(
+  cluster: Cluster,
+  deployment: Stored,
+  set: Stored,
+  replicas: number,
+  forced = false,
+): boolean {
   const before = replicasOf(set);
   const current = set.metadata.annotations ?? {};
   const annotations = { ...current, ...sized(deployment) };
@@ -166,27 +221,37 @@ export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replica
     metadata: { ...set.metadata, annotations },
     spec: { ...part(set, 'spec'), replicas },
   });
-  if (written.kind === 'stored' && !isSame) sayScaled(cluster, deployment, set.metadata.name, before, replicas);
+  if (written.kind === 'stored' && !isSame)
+    sayScaled(cluster, deployment, set.metadata.name, before, replicas);
   return written.kind === 'stored' && !isSame;
-};
+}
 
 /** Returns the size of the Deployment when the set was scaled last; undefined when not recorded. */
-export const desiredOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[desiredAnnotation]);
+export function desiredOf({ metadata }: Stored): number | undefined {
+  return numberIn(metadata.annotations?.[desiredAnnotation]);
+}
 
 /** Returns the maximum number of pods when the set was scaled last. */
-export const maxOf = ({ metadata }: Stored): number | undefined => numberIn(metadata.annotations?.[maxAnnotation]);
+export function maxOf({ metadata }: Stored): number | undefined {
+  return numberIn(metadata.annotations?.[maxAnnotation]);
+}
 
-const numberIn = (text: string | undefined): number | undefined => (/^\d+$/.test(text ?? '') ? Number(text) : undefined);
+function numberIn(text: string | undefined): number | undefined {
+  return /^\d+$/.test(text ?? '') ? Number(text) : undefined;
+}
 
 /** Deletes the oldest empty sets beyond the limit (cleanupDeployment). */
-export const forget = (cluster: Cluster, deployment: Stored, { old }: Sets): void => {
+export function forget(cluster: Cluster, deployment: Stored, { old }: Sets): void {
   const limit = Number(at(deployment, 'spec', 'revisionHistoryLimit') ?? 10);
   const alive = old
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .toSorted((one, other) => revisionOf(one) - revisionOf(other));
   for (const set of alive.slice(0, Math.max(0, alive.length - limit))) {
     const { namespace = '', name, generation = 0 } = set.metadata;
-    const isEmpty = counted(set, 'replicas') === 0 && replicasOf(set) === 0 && generation <= counted(set, 'observedGeneration');
+    const isEmpty =
+      counted(set, 'replicas') === 0 &&
+      replicasOf(set) === 0 &&
+      generation <= counted(set, 'observedGeneration');
     if (isEmpty) cluster.writes.remove(sets, namespace, name);
   }
-};
+}

@@ -12,14 +12,24 @@ const maxMs = 600_000;
 export type Failures = { readonly count: number; readonly lastMs: number };
 
 /** Returns the failures since the last success, after more pods have ended. */
-export const afterEnds = (before: Failures | undefined, succeeded: readonly Stored[], failed: readonly Stored[]): Failures | undefined => {
+export function afterEnds(
+  before: Failures | undefined,
+  succeeded: readonly Stored[],
+  failed: readonly Stored[],
+): Failures | undefined {
   if (succeeded.length === 0 && failed.length === 0) return before;
   const lastSuccess = Math.max(Number.NEGATIVE_INFINITY, ...succeeded.map(finishedMs));
   const later = failed.map(finishedMs).filter(end => end > lastSuccess);
   if (later.length === 0) return undefined;
-  return { count: later.length + (succeeded.length === 0 ? (before?.count ?? 0) : 0), lastMs: Math.max(...later) };
-};
+  return {
+    count: later.length + (succeeded.length === 0 ? (before?.count ?? 0) : 0),
+    lastMs: Math.max(...later),
+  };
+}
 
 /** Returns the remaining delay. */
-export const waitMs = (failures: Failures | undefined, nowMs: number): number =>
-  failures === undefined ? 0 : Math.max(0, Math.min(maxMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));
+export function waitMs(failures: Failures | undefined, nowMs: number): number {
+  return failures === undefined
+    ? 0
+    : Math.max(0, Math.min(maxMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));
+}

@@ -1,7 +1,7 @@
 type Range = readonly [first: number, last: number];
 
 /** Sorts ranges, and merges those that touch or overlap. */
-const merged = (ranges: readonly Range[]): readonly Range[] => {
+function merged(ranges: readonly Range[]): readonly Range[] {
   const found: [number, number][] = [];
   for (const [first, last] of ranges.toSorted(([one], [other]) => one - other)) {
     const before = found.at(-1);
@@ -9,9 +9,11 @@ const merged = (ranges: readonly Range[]): readonly Range[] => {
     else found.push([first, last]);
   }
   return found;
-};
+}
 
-const isRange = ([first, last]: Range): boolean => Number.isInteger(first) && Number.isInteger(last) && first >= 0 && last >= first;
+function isRange([first, last]: Range): boolean {
+  return Number.isInteger(first) && Number.isInteger(last) && first >= 0 && last >= first;
+}
 
 /** Indexes in a Job's status, `0-2,4`: as ranges, because there may be two thousand million. */
 export class IndexRanges {
@@ -24,7 +26,9 @@ export class IndexRanges {
   /** Parses a text; ignores parts that are not ranges. */
   static read(text: string): IndexRanges {
     const ranges = text.split(',').map((range): Range => {
-      const [first = Number.NaN, last = first] = range.split('-').map(one => (/^\d+$/.test(one) ? Number(one) : Number.NaN));
+      const [first = Number.NaN, last = first] = range
+        .split('-')
+        .map(one => (/^\d+$/.test(one) ? Number(one) : Number.NaN));
       return [first, last];
     });
     return new IndexRanges(ranges.filter(isRange));
@@ -47,7 +51,9 @@ export class IndexRanges {
   /** Formats the ranges as in the status; two in a row are listed, not a range. */
   toString(): string {
     return this.#ranges
-      .map(([first, last]) => (first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`))
+      .map(([first, last]) =>
+        first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`,
+      )
       .join(',');
   }
 }

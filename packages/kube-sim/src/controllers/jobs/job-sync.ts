@@ -32,35 +32,49 @@ export type JobSync = {
   readonly failures: Failures | undefined;
 };
 
-export const jobSyncOf = (cluster: Cluster, job: Stored, known: Failures | undefined): JobSync => {
+export function jobSyncOf(cluster: Cluster, job: Stored, known: Failures | undefined): JobSync {
   const pods = claim(cluster, job, { resource: 'pods', owning, finalizer: tracking });
   const uncounted = uncountedOf(job);
-  const countable = pods.filter(pod => isTracked(pod) && (!isIndexed(job) || indexOf(job, pod) !== undefined));
-  const succeeded = countable.filter(pod => phaseOf(pod) === 'Succeeded' && !uncounted.succeeded.includes(pod.metadata.uid));
-  const failed = countable.filter(pod => hasFailed(job, pod) && !uncounted.failed.includes(pod.metadata.uid));
-  const done = succeededIndexes(job).with(isIndexed(job) ? succeeded.flatMap(pod => indexOf(job, pod) ?? []) : []);
+  const countable = pods.filter(
+    pod => isTracked(pod) && (!isIndexed(job) || indexOf(job, pod) !== undefined),
+  );
+  const succeeded = countable.filter(
+    pod => phaseOf(pod) === 'Succeeded' && !uncounted.succeeded.includes(pod.metadata.uid),
+  );
+  const failed = countable.filter(
+    pod => hasFailed(job, pod) && !uncounted.failed.includes(pod.metadata.uid),
+  );
+  const done = succeededIndexes(job).with(
+    isIndexed(job) ? succeeded.flatMap(pod => indexOf(job, pod) ?? []) : [],
+  );
   return {
     cluster,
     job,
     pods,
     active: pods.filter(isActive),
-    succeeded: isIndexed(job) ? done.size : counted(job, 'succeeded') + succeeded.length + uncounted.succeeded.length,
+    succeeded: isIndexed(job)
+      ? done.size
+      : counted(job, 'succeeded') + succeeded.length + uncounted.succeeded.length,
     failed: counted(job, 'failed') + failed.length + uncounted.failed.length,
     done,
     failures: afterEnds(known, succeeded, failed),
   };
-};
+}
 
-const isPastDeadline = ({ job, cluster }: JobSync): boolean => {
+function isPastDeadline({ job, cluster }: JobSync): boolean {
   const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(job, 'status', 'startTime'))];
   return seconds !== undefined && !isSuspended(job) && cluster.nowMs() - since >= seconds * 1000;
-};
+}
 
 /** Condition for enough successful pods. */
-export const reached = { type: 'SuccessCriteriaMet', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' };
+export const reached = {
+  type: 'SuccessCriteriaMet',
+  reason: 'CompletionsReached',
+  message: 'Reached expected number of succeeded pods',
+};
 
 /** Returns why the Job is over, before its last pods are gone. */
-export const verdictOf = (sync: JobSync): JobCondition | undefined => {
+export function verdictOf(sync: JobSync): JobCondition | undefined {
   const conditions = conditionsOf(sync.job);
   const before = ['SuccessCriteriaMet', 'FailureTarget'].find(type => isTrue(conditions, type));
   if (before !== undefined) {
@@ -68,17 +82,25 @@ export const verdictOf = (sync: JobSync): JobCondition | undefined => {
     return { type: before, reason: text(said, 'reason'), message: text(said, 'message') };
   }
   if (sync.failed > Number(at(sync.job, 'spec', 'backoffLimit') ?? 6))
-    return { type: 'FailureTarget', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' };
+    return {
+      type: 'FailureTarget',
+      reason: 'BackoffLimitExceeded',
+      message: 'Job has reached the specified backoff limit',
+    };
   if (isPastDeadline(sync))
-    return { type: 'FailureTarget', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' };
+    return {
+      type: 'FailureTarget',
+      reason: 'DeadlineExceeded',
+      message: 'Job was active longer than specified deadline',
+    };
   return undefined;
-};
+}
 
 /** Returns the wanted number of active pods. */
-export const wantedNow = ({ job, succeeded, active }: JobSync): number => {
+export function wantedNow({ job, succeeded, active }: JobSync): number {
   const parallelism = Number(at(job, 'spec', 'parallelism') ?? 1);
   const completions = completionsOf(job);
   if (isSuspended(job)) return 0;
   if (completions === undefined) return succeeded > 0 ? active.length : parallelism;
   return Math.max(0, Math.min(parallelism, completions - succeeded));
-};
+}

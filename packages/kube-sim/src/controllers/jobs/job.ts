@@ -19,7 +19,15 @@ import {
   withCondition,
 } from './count.ts';
 import { type JobSync, jobSyncOf, reached, verdictOf, wantedNow } from './job-sync.ts';
-import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, surplusOf } from './pods.ts';
+import {
+  activeDeadlineOf,
+  by,
+  makeJobPod,
+  pendingIndexes,
+  release,
+  resource,
+  surplusOf,
+} from './pods.ts';
 
 /**
  * Jobs (k8s.io/kubernetes/pkg/controller/job): a number of successes, a parallelism, a limit of
@@ -29,29 +37,43 @@ import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, su
 const burst = 500;
 const retryMs = 1000;
 
-type Managed = { readonly active: number; readonly removed: readonly Stored[]; readonly againMs?: number };
+type Managed = {
+  readonly active: number;
+  readonly removed: readonly Stored[];
+  readonly againMs?: number;
+};
 
-const isGoing = (pod: Stored): boolean => isDeleting(pod) && !isFinished(pod);
+function isGoing(pod: Stored): boolean {
+  return isDeleting(pod) && !isFinished(pod);
+}
 
-const makeMissing = (sync: JobSync, missing: number): Managed => {
+function makeMissing(sync: JobSync, missing: number): Managed {
   const { cluster, job, pods, active, done } = sync;
   const againMs = waitMs(sync.failures, cluster.nowMs());
   if (againMs > 0) return { active: active.length, removed: [], againMs };
   const count = Math.min(missing, burst);
-  const slots = isIndexed(job) ? pendingIndexes(job, pods, done, count) : Array.from({ length: count }, () => undefined);
+  const slots = isIndexed(job)
+    ? pendingIndexes(job, pods, done, count)
+    : Array.from({ length: count }, () => undefined);
   let made = 0;
   for (const index of slots) {
-    if (makeJobPod(cluster, job, index) !== undefined) return { active: active.length + made, removed: [], againMs: retryMs };
+    if (makeJobPod(cluster, job, index) !== undefined)
+      return { active: active.length + made, removed: [], againMs: retryMs };
     made += 1;
   }
   return { active: active.length + made, removed: [] };
-};
+}
 
 /** Creates missing pods, deletes surplus ones (manageJob). */
-const manage = (sync: JobSync): Managed => {
+function manage(sync: JobSync): Managed {
   const { cluster, job, pods, active } = sync;
   const wanted = wantedNow(sync);
-  const surplus = surplusOf(job, active, Math.max(0, active.length - wanted), cluster.nowMs()).slice(0, burst);
+  const surplus = surplusOf(
+    job,
+    active,
+    Math.max(0, active.length - wanted),
+    cluster.nowMs(),
+  ).slice(0, burst);
   for (const pod of surplus) {
     // Not counted: the pod itself did not fail.
     release(cluster, pod);
@@ -61,18 +83,24 @@ const manage = (sync: JobSync): Managed => {
   const going = replacesOnlyFailed(job) ? pods.filter(isGoing).length : 0;
   const missing = wanted - going - active.length;
   return missing > 0 ? makeMissing(sync, missing) : { active: active.length, removed: [] };
-};
+}
 
-const removeAll = ({ cluster, job, active }: JobSync): Managed => {
+function removeAll({ cluster, job, active }: JobSync): Managed {
   for (const pod of active) deletePod(cluster, { by, resource, owner: job }, pod);
   return { active: 0, removed: active };
-};
+}
 
-const say = ({ cluster, job }: JobSync, type: 'Normal' | 'Warning', reason: string, message: string): void =>
+function say(
+  { cluster, job }: JobSync,
+  type: 'Normal' | 'Warning',
+  reason: string,
+  message: string,
+): void {
   cluster.record({ by, about: { resource, object: job }, type, reason, message });
+}
 
 /** Returns the condition for suspension; the start time is reset when the Job resumes. */
-const pauseOf = (sync: JobSync, status: JsonObject): JsonObject => {
+function pauseOf(sync: JobSync, status: JsonObject): JsonObject {
   const { job, cluster } = sync;
   const before = conditionsOf(job);
   const suspended = isSuspended(job);
@@ -82,50 +110,69 @@ const pauseOf = (sync: JobSync, status: JsonObject): JsonObject => {
   const conditions = withCondition(before, said, cluster.nowMs(), suspended ? 'True' : 'False');
   if (conditions === before) return status;
   say(sync, 'Normal', suspended ? 'Suspended' : 'Resumed', said.message);
-  return without({ ...status, conditions: [...conditions], startTime: suspended ? undefined : timeText(cluster.nowMs()) });
-};
+  return without({
+    ...status,
+    conditions: [...conditions],
+    startTime: suspended ? undefined : timeText(cluster.nowMs()),
+  });
+}
 
-const isComplete = ({ job, succeeded }: JobSync, active: number): boolean => {
+function isComplete({ job, succeeded }: JobSync, active: number): boolean {
   const completions = completionsOf(job);
   return active === 0 && (completions === undefined ? succeeded > 0 : succeeded >= completions);
-};
+}
 
 /** Returns the pods whose finalizer can be removed, and those that must be counted first. */
-const endsOf = (
+function endsOf(
   { job, pods }: JobSync,
   verdict: JobCondition | undefined,
-): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
+): { readonly all: readonly Stored[]; readonly status: JsonObject } {
   const { succeeded, failed } = uncountedOf(job);
   const all = pods.filter(
-    pod => isTracked(pod) && (isDeleting(job) || verdict !== undefined || phaseOf(pod) === 'Succeeded' || hasFailed(job, pod)),
+    pod =>
+      isTracked(pod) &&
+      (isDeleting(job) ||
+        verdict !== undefined ||
+        phaseOf(pod) === 'Succeeded' ||
+        hasFailed(job, pod)),
   );
-  const fails = (pod: Stored): boolean => hasFailed(job, pod) || (verdict !== undefined && verdict.type !== 'SuccessCriteriaMet');
+  const fails = (pod: Stored): boolean =>
+    hasFailed(job, pod) || (verdict !== undefined && verdict.type !== 'SuccessCriteriaMet');
   const isValid = (pod: Stored): boolean => !isIndexed(job) || indexOf(job, pod) !== undefined;
-  const uids = (found: readonly Stored[]): readonly string[] => found.map(({ metadata }) => metadata.uid);
+  const uids = (found: readonly Stored[]): readonly string[] =>
+    found.map(({ metadata }) => metadata.uid);
   const won = isIndexed(job) ? [] : all.filter(pod => phaseOf(pod) === 'Succeeded');
   const lost = all.filter(pod => phaseOf(pod) !== 'Succeeded' && fails(pod) && isValid(pod));
   const list = {
     succeeded: [...new Set([...succeeded, ...uids(won)])],
     failed: [...new Set([...failed, ...uids(lost)])],
   };
-  return { all, status: Object.fromEntries(Object.entries(list).filter(([, found]) => found.length > 0)) };
-};
+  return {
+    all,
+    status: Object.fromEntries(Object.entries(list).filter(([, found]) => found.length > 0)),
+  };
+}
 
-const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
+function write(cluster: Cluster, job: Stored, status: JsonObject): Stored {
   const written = report(cluster, resource, job, without(status));
   return written?.kind === 'stored' ? written.object : job;
-};
+}
 
 /**
  * Writes the status with the ended pods, removes the finalizers, and then updates the counts, so
  * that a crash in between counts nothing twice.
  */
-const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObject): Stored => {
+function track(sync: JobSync, verdict: JobCondition | undefined, status: JsonObject): Stored {
   const { cluster, job, done } = sync;
   const ends = endsOf(sync, verdict);
-  const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: done.toString() || undefined };
+  const indexes = isIndexed(job) && {
+    succeeded: done.size || undefined,
+    completedIndexes: done.toString() || undefined,
+  };
   const conditions =
-    verdict === undefined ? conditionsOf({ ...job, status }) : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
+    verdict === undefined
+      ? conditionsOf({ ...job, status })
+      : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
   const first = write(cluster, job, {
     ...status,
     ...indexes,
@@ -142,51 +189,64 @@ const track = (sync: JobSync, verdict: JobCondition | undefined, status: JsonObj
     failed: failed || undefined,
     uncountedTerminatedPods: {},
   });
-};
+}
 
 /** Writes the final condition after the last pods are gone (enactJobFinished). */
-const conclude = (sync: JobSync, job: Stored, verdict: JobCondition): void => {
+function conclude(sync: JobSync, job: Stored, verdict: JobCondition): void {
   const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
   const { cluster } = sync;
   const conditions = withCondition(conditionsOf(job), { ...verdict, type }, cluster.nowMs());
-  const end = type === 'Complete' && { completionTime: conditionOf(conditions, type)?.['lastTransitionTime'] };
+  const end = type === 'Complete' && {
+    completionTime: conditionOf(conditions, type)?.['lastTransitionTime'],
+  };
   write(cluster, job, { ...part(job, 'status'), conditions: [...conditions], ...end });
   if (type === 'Complete') say(sync, 'Normal', 'Completed', 'Job completed');
   else say(sync, 'Warning', verdict.reason, verdict.message);
-};
+}
 
-const advance = (sync: JobSync): number | undefined => {
+function advance(sync: JobSync): number | undefined {
   const { cluster, job, pods, active } = sync;
   const over = verdictOf(sync);
-  const managed = over === undefined ? (isDeleting(job) ? { active: active.length, removed: [] } : manage(sync)) : removeAll(sync);
+  const managed =
+    over === undefined
+      ? isDeleting(job)
+        ? { active: active.length, removed: [] }
+        : manage(sync)
+      : removeAll(sync);
   const verdict = over ?? (isComplete(sync, managed.active) ? reached : undefined);
   const terminating = pods.filter(isGoing).length + managed.removed.length;
   const status = {
     ...part(job, 'status'),
-    startTime: at(job, 'status', 'startTime') ?? (isSuspended(job) ? undefined : timeText(cluster.nowMs())),
+    startTime:
+      at(job, 'status', 'startTime') ?? (isSuspended(job) ? undefined : timeText(cluster.nowMs())),
     active: managed.active || undefined,
     ready: active.filter(isReady).length - managed.removed.filter(isReady).length,
     terminating,
   };
-  const tracked = track(sync, verdict, verdict === undefined && !isDeleting(job) ? pauseOf(sync, without(status)) : without(status));
+  const tracked = track(
+    sync,
+    verdict,
+    verdict === undefined && !isDeleting(job) ? pauseOf(sync, without(status)) : without(status),
+  );
   if (verdict !== undefined && terminating === 0) conclude(sync, tracked, verdict);
   return managed.againMs ?? deadlineLeft(sync, tracked);
-};
+}
 
-const deadlineLeft = ({ job, cluster }: JobSync, now: Stored): number | undefined => {
+function deadlineLeft({ job, cluster }: JobSync, now: Stored): number | undefined {
   const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(now, 'status', 'startTime'))];
   if (seconds === undefined || Number.isNaN(since)) return undefined;
   return Math.max(0, since + seconds * 1000 - cluster.nowMs()) || undefined;
-};
+}
 
 /** Returns the controller; it remembers the last failures of each Job. */
-export const jobController = (): Controller => {
+export function jobController(): Controller {
   const known = new Map<string, Failures>();
   const keys = concerned(resource, 'Job', 'pods');
   return {
     name: by,
     keysOf: (change, cluster) => {
-      if (change.resource === resource && change.type === 'removed') known.delete(keyOf(change.object));
+      if (change.resource === resource && change.type === 'removed')
+        known.delete(keyOf(change.object));
       return keys(change, cluster);
     },
     reconcile: (key, cluster) => {
@@ -201,4 +261,4 @@ export const jobController = (): Controller => {
       return advance(sync);
     },
   };
-};
+}

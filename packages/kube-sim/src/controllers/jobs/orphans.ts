@@ -8,14 +8,17 @@ import { release, resource } from './pods.ts';
  * job_controller.go).
  */
 
-const reconcile = (key: string, cluster: Cluster): undefined => {
+function reconcile(key: string, cluster: Cluster): undefined {
   const pod = cluster.store.get('pods', ...split(key));
   if (pod === undefined || !isTracked(pod)) return;
   const owner = controllerOf(pod);
-  const found = owner?.kind === 'Job' ? cluster.store.get(resource, pod.metadata.namespace ?? '', owner.name) : undefined;
+  const found =
+    owner?.kind === 'Job'
+      ? cluster.store.get(resource, pod.metadata.namespace ?? '', owner.name)
+      : undefined;
   const job = found?.metadata.uid === owner?.uid ? found : undefined;
   if (job === undefined || isFinishedJob(job)) release(cluster, pod);
-};
+}
 
 export const jobOrphans: Controller = {
   name: 'job-controller-orphans',

@@ -15,43 +15,66 @@ export const owning = { apiVersion: 'batch/v1', kind: 'Job' };
 
 const variable = 'JOB_COMPLETION_INDEX';
 
-const withVariable = (container: JsonObject): JsonObject => {
+function withVariable(container: JsonObject): JsonObject {
   const env = objects(container['env']);
   if (env.some(({ name }) => name === variable)) return container;
   const valueFrom = { fieldRef: { fieldPath: `metadata.labels['${indexKey}']` } };
   return { ...container, env: [...env, { name: variable, valueFrom }] };
-};
+}
 
-const indexedSpec = (job: Stored, index: number): JsonObject => {
+function indexedSpec(job: Stored, index: number): JsonObject {
   const spec = part(templateOf(job), 'spec');
-  const of = (field: string): JsonObject => (spec[field] === undefined ? {} : { [field]: objects(spec[field]).map(withVariable) });
-  return { hostname: `${job.metadata.name}-${index}`, ...of('containers'), ...of('initContainers') };
-};
+  const of = (field: string): JsonObject =>
+    spec[field] === undefined ? {} : { [field]: objects(spec[field]).map(withVariable) };
+  return {
+    hostname: `${job.metadata.name}-${index}`,
+    ...of('containers'),
+    ...of('initContainers'),
+  };
+}
 
 /** Creates a pod, for an index where the Job has them; returns the error, if any. */
-export const makeJobPod = (cluster: Cluster, job: Stored, index: number | undefined): string | undefined => {
+export function makeJobPod(
+  cluster: Cluster,
+  job: Stored,
+  index: number | undefined,
+): string | undefined {
   const generateName = `${job.metadata.name}-${index === undefined ? '' : `${index}-`}`;
   const mark = index === undefined ? {} : { [indexKey]: String(index) };
   const metadata = { generateName, labels: mark, annotations: mark, finalizers: [tracking] };
   const more = { metadata, ...(index !== undefined && { spec: indexedSpec(job, index) }) };
   return makePod(cluster, { by, resource, owner: job }, podFrom(job, owning, more));
-};
+}
 
 /** Returns the first indexes that neither have a pod nor are done. */
-export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: IndexRanges, count: number): readonly number[] => {
+export function pendingIndexes(
+  job: Stored,
+  pods: readonly Stored[],
+  done: IndexRanges,
+  count: number,
+): readonly number[] {
   const taken = new Set(pods.filter(isActive).map(pod => indexOf(job, pod)));
   const free: number[] = [];
   const completions = completionsOf(job) ?? 0;
-  for (let index = done.nextFree(0); index < completions && free.length < count; index = done.nextFree(index + 1))
+  for (
+    let index = done.nextFree(0);
+    index < completions && free.length < count;
+    index = done.nextFree(index + 1)
+  )
     if (!taken.has(index)) free.push(index);
   return free;
-};
+}
 
 /**
  * Returns the surplus of active pods: duplicates of an index in any case, then the least useful
  * (activePodsForRemoval).
  */
-export const surplusOf = (job: Stored, active: readonly Stored[], atLeast: number, nowMs: number): readonly Stored[] => {
+export function surplusOf(
+  job: Stored,
+  active: readonly Stored[],
+  atLeast: number,
+  nowMs: number,
+): readonly Stored[] {
   const seen = new Set<number>();
   const doubled = isIndexed(job)
     ? active.filter(pod => {
@@ -62,20 +85,23 @@ export const surplusOf = (job: Stored, active: readonly Stored[], atLeast: numbe
       })
     : [];
   const left = active.filter(pod => !doubled.includes(pod));
-  return [...doubled, ...deletionOrder(left, nowMs, []).slice(0, Math.max(0, atLeast - doubled.length))];
-};
+  return [
+    ...doubled,
+    ...deletionOrder(left, nowMs, []).slice(0, Math.max(0, atLeast - doubled.length)),
+  ];
+}
 
 /** Removes the finalizer of a pod that need not be counted any more. */
-export const release = ({ store, writes }: Cluster, pod: Stored): void => {
+export function release({ store, writes }: Cluster, pod: Stored): void {
   const { namespace = '', name, uid } = pod.metadata;
   const current = store.get('pods', namespace, name);
   if (current === undefined || current.metadata.uid !== uid || !isTracked(current)) return;
   const finalizers = (current.metadata.finalizers ?? []).filter(one => one !== tracking);
   writes.update('pods', { ...current, metadata: { ...current.metadata, finalizers } });
-};
+}
 
 /** Returns the active deadline of the Job in seconds; undefined when it has none. */
-export const activeDeadlineOf = (job: Stored): number | undefined => {
+export function activeDeadlineOf(job: Stored): number | undefined {
   const seconds = at(job, 'spec', 'activeDeadlineSeconds');
   return typeof seconds === 'number' ? seconds : undefined;
-};
+}

@@ -7,19 +7,28 @@ export const notReady = 'node.kubernetes.io/not-ready';
 export const unreachable = 'node.kubernetes.io/unreachable';
 export const outOfService = 'node.kubernetes.io/out-of-service';
 
-export const conditionOfNode = (node: Stored, type: string): JsonObject | undefined =>
-  objects(at(node, 'status', 'conditions')).find(one => one['type'] === type);
+export function conditionOfNode(node: Stored, type: string): JsonObject | undefined {
+  return objects(at(node, 'status', 'conditions')).find(one => one['type'] === type);
+}
 
 /** Returns `True`, `False` or `Unknown`; empty when the node has never reported it. */
-export const readiness = (node: Stored): string => text(conditionOfNode(node, 'Ready'), 'status');
+export function readiness(node: Stored): string {
+  return text(conditionOfNode(node, 'Ready'), 'status');
+}
 
-export const taintsOf = (node: Stored): readonly JsonObject[] => objects(at(node, 'spec', 'taints'));
+export function taintsOf(node: Stored): readonly JsonObject[] {
+  return objects(at(node, 'spec', 'taints'));
+}
 
-export const hasTaint = (node: Stored, key: string, effect?: string): boolean =>
-  taintsOf(node).some(taint => text(taint, 'key') === key && (effect === undefined || text(taint, 'effect') === effect));
+export function hasTaint(node: Stored, key: string, effect?: string): boolean {
+  return taintsOf(node).some(
+    taint =>
+      text(taint, 'key') === key && (effect === undefined || text(taint, 'effect') === effect),
+  );
+}
 
 /** Returns the node with other taints; without the member when there are none. */
-export const withTaints = (node: Stored, taints: readonly JsonObject[]): JsonObject => {
+export function withTaints(node: Stored, taints: readonly JsonObject[]): JsonObject {
   const { taints: _before, ...rest } = part(node, 'spec');
   return { ...node, spec: { ...rest, ...(taints.length > 0 && { taints: [...taints] }) } };
-};
+}

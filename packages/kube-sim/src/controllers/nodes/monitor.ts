@@ -3,7 +3,15 @@ import { at, objects, part, type Stored, text } from '../../object.ts';
 import { type Cluster, type Controller, timeText } from '../controller.ts';
 import { withPodCondition } from '../pod-conditions.ts';
 import { isReady } from '../pods.ts';
-import { conditionOfNode, hasTaint, notReady, readiness, taintsOf, unreachable, withTaints } from './conditions.ts';
+import {
+  conditionOfNode,
+  hasTaint,
+  notReady,
+  readiness,
+  taintsOf,
+  unreachable,
+  withTaints,
+} from './conditions.ts';
 
 /**
  * Monitors the health of nodes (monitorNodeHealth of
@@ -34,10 +42,12 @@ const kept = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
 /** Last report of a node: its time by this clock, and its content. */
 type Health = { readonly node: Stored; readonly heardMs: number; readonly heartbeat: string };
 
-const heartbeatOf = (node: Stored): string => text(conditionOfNode(node, 'Ready'), 'lastHeartbeatTime');
+function heartbeatOf(node: Stored): string {
+  return text(conditionOfNode(node, 'Ready'), 'lastHeartbeatTime');
+}
 
 /** Returns the conditions of a silent node. */
-const lost = (node: Stored, now: string): readonly JsonObject[] => {
+function lost(node: Stored, now: string): readonly JsonObject[] {
   const present = objects(at(node, 'status', 'conditions'));
   const known = present.map(one =>
     kept.includes(text(one, 'type')) && one['status'] !== 'Unknown'
@@ -61,48 +71,78 @@ const lost = (node: Stored, now: string): readonly JsonObject[] => {
       message: 'Kubelet never posted node status.',
     }));
   return [...known, ...never];
-};
+}
 
 /** Marks the pods of a node as not ready, whatever their kubelet reports (MarkPodsNotReady). */
-const markPods = (cluster: Cluster, pods: readonly Stored[]): void => {
+function markPods(cluster: Cluster, pods: readonly Stored[]): void {
   for (const pod of pods) {
     if (!isReady(pod)) continue;
     const now = timeText(cluster.nowMs());
     const conditions = withPodCondition(pod, { type: 'Ready', status: 'False' }, now);
-    cluster.writes.update('pods', { ...pod, status: { ...part(pod, 'status'), conditions: [...conditions] } }, 'status');
+    cluster.writes.update(
+      'pods',
+      { ...pod, status: { ...part(pod, 'status'), conditions: [...conditions] } },
+      'status',
+    );
     const about = { resource: 'pods', object: pod };
-    cluster.record({ by, about, type: 'Warning', reason: 'NodeNotReady', message: 'Node is not ready' });
+    cluster.record({
+      by,
+      about,
+      type: 'Warning',
+      reason: 'NodeNotReady',
+      message: 'Node is not ready',
+    });
   }
-};
+}
 
 /**
  * Sets the NoExecute taint for the node's condition, and removes the other one
  * (processTaintBaseEviction).
  */
-const taint = (cluster: Cluster, node: Stored): void => {
+function taint(cluster: Cluster, node: Stored): void {
   const ready = readiness(node);
   const key = ready === 'False' ? notReady : ready === 'Unknown' ? unreachable : undefined;
   const others = taintsOf(node).filter(
-    one => !([notReady, unreachable].includes(text(one, 'key')) && text(one, 'effect') === 'NoExecute' && one['key'] !== key),
+    one =>
+      !(
+        [notReady, unreachable].includes(text(one, 'key')) &&
+        text(one, 'effect') === 'NoExecute' &&
+        one['key'] !== key
+      ),
   );
   const isThere = key !== undefined && hasTaint(node, key, 'NoExecute');
   if (others.length === taintsOf(node).length && (key === undefined || isThere)) return;
-  const added = key === undefined || isThere ? [] : [{ key, effect: 'NoExecute', timeAdded: timeText(cluster.nowMs()) }];
+  const added =
+    key === undefined || isThere
+      ? []
+      : [{ key, effect: 'NoExecute', timeAdded: timeText(cluster.nowMs()) }];
   cluster.writes.update('nodes', withTaints(node, [...others, ...added]));
-};
+}
 
-const podsOn = ({ store }: Cluster, { metadata }: Stored): readonly Stored[] => store.indexed('pods', 'spec.nodeName', metadata.name);
+function podsOn({ store }: Cluster, { metadata }: Stored): readonly Stored[] {
+  return store.indexed('pods', 'spec.nodeName', metadata.name);
+}
 
-const sayNode = (cluster: Cluster, object: Stored, reason: string, message: string): void =>
-  cluster.record({ by, about: { resource: 'nodes', object }, type: 'Normal', reason, message: `Node ${object.metadata.name} ${message}` });
+function sayNode(cluster: Cluster, object: Stored, reason: string, message: string): void {
+  cluster.record({
+    by,
+    about: { resource: 'nodes', object },
+    type: 'Normal',
+    reason,
+    message: `Node ${object.metadata.name} ${message}`,
+  });
+}
 
 /** Checks a node, and returns it: Unknown after the time limit. */
-const judged = (cluster: Cluster, node: Stored, health: Health, limitMs: number): Stored => {
+function judged(cluster: Cluster, node: Stored, health: Health, limitMs: number): Stored {
   if (cluster.nowMs() <= health.heardMs + limitMs || readiness(node) === 'Unknown') return node;
-  const status = { ...part(node, 'status'), conditions: [...lost(node, timeText(cluster.nowMs()))] };
+  const status = {
+    ...part(node, 'status'),
+    conditions: [...lost(node, timeText(cluster.nowMs()))],
+  };
   const written = cluster.writes.update('nodes', { ...node, status }, 'status');
   return written.kind === 'stored' ? written.object : node;
-};
+}
 
 type Limits = { readonly graceMs: number; readonly startupMs: number };
 
@@ -152,16 +192,25 @@ class NodeHealthTracker {
     const heartbeat = heartbeatOf(node);
     const isNews = before === undefined || before.heartbeat !== heartbeat;
     const never = before === undefined && readiness(node) === '';
-    const heardMs = never ? Date.parse(creationTimestamp) : isNews ? cluster.nowMs() : before.heardMs;
+    const heardMs = never
+      ? Date.parse(creationTimestamp)
+      : isNews
+        ? cluster.nowMs()
+        : before.heardMs;
     const health = { node, heardMs, heartbeat };
     this.#known.set(name, health);
-    if (before === undefined) sayNode(cluster, node, 'RegisteredNode', `event: Registered Node ${name} in Controller`);
+    if (before === undefined)
+      sayNode(cluster, node, 'RegisteredNode', `event: Registered Node ${name} in Controller`);
     return health;
   }
 }
 
 /** Returns the controller; it remembers the last report of each node. */
-export const nodeMonitor = ({ periodMs = 5000, graceMs = 50_000, startupMs = 60_000 }: NodeHealthOptions = {}): Controller => {
+export function nodeMonitor({
+  periodMs = 5000,
+  graceMs = 50_000,
+  startupMs = 60_000,
+}: NodeHealthOptions = {}): Controller {
   const healths = new NodeHealthTracker({ graceMs, startupMs });
   let running = false;
   return {
@@ -181,4 +230,4 @@ export const nodeMonitor = ({ periodMs = 5000, graceMs = 50_000, startupMs = 60_
       return running ? periodMs : undefined;
     },
   };
-};
+}

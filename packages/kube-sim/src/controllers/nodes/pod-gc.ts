@@ -17,22 +17,27 @@ const quarantineMs = 40_000;
 
 const orphaned = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' };
 
-const podsOf = ({ store }: Cluster, node: string): readonly Stored[] => store.indexed('pods', 'spec.nodeName', node);
+function podsOf({ store }: Cluster, node: string): readonly Stored[] {
+  return store.indexed('pods', 'spec.nodeName', node);
+}
 
-const remove = ({ writes }: Cluster, { metadata }: Stored): void => {
-  writes.remove('pods', metadata.namespace ?? '', metadata.name, { gracePeriodSeconds: 0, uid: metadata.uid });
-};
+function remove({ writes }: Cluster, { metadata }: Stored): void {
+  writes.remove('pods', metadata.namespace ?? '', metadata.name, {
+    gracePeriodSeconds: 0,
+    uid: metadata.uid,
+  });
+}
 
-const bury = (cluster: Cluster, pod: Stored): void => {
+function bury(cluster: Cluster, pod: Stored): void {
   if (!isFinished(pod)) markDisrupted(cluster, pod, orphaned, { phase: 'Failed' });
   remove(cluster, pod);
-};
+}
 
-const fail = (cluster: Cluster, pod: Stored): void => {
+function fail(cluster: Cluster, pod: Stored): void {
   const status = { ...(pod['status'] as object), phase: 'Failed' };
   if (!isFinished(pod)) cluster.writes.update('pods', { ...pod, status }, 'status');
   remove(cluster, pod);
-};
+}
 
 /** Missing nodes with the time of their detection, and nodes that are out of service. */
 class OrphanedPods {
@@ -70,12 +75,13 @@ class OrphanedPods {
 
   #noteNodeOf(pod: Stored, store: Cluster['store']): void {
     const node = nodeOf(pod);
-    if (node !== '' && !this.#missing.has(node) && store.get('nodes', '', node) === undefined) this.#missing.set(node, undefined);
+    if (node !== '' && !this.#missing.has(node) && store.get('nodes', '', node) === undefined)
+      this.#missing.set(node, undefined);
   }
 }
 
 /** Returns the controller; it checks only while there is something to wait for. */
-export const podGarbageCollector = (): Controller => {
+export function podGarbageCollector(): Controller {
   const list = new OrphanedPods();
   let running = false;
   return {
@@ -92,4 +98,4 @@ export const podGarbageCollector = (): Controller => {
       return running ? periodMs - (cluster.nowMs() % periodMs) : undefined;
     },
   };
-};
+}

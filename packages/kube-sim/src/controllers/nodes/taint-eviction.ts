@@ -13,30 +13,42 @@ import { taintsOf } from './conditions.ts';
 
 const by = 'taint-eviction-controller';
 
-const why = { reason: 'DeletionByTaintManager', message: 'Taint manager: deleting due to NoExecute taint' };
+const why = {
+  reason: 'DeletionByTaintManager',
+  message: 'Taint manager: deleting due to NoExecute taint',
+};
 
-const executing = (node: Stored): readonly JsonObject[] => taintsOf(node).filter(taint => text(taint, 'effect') === 'NoExecute');
+function executing(node: Stored): readonly JsonObject[] {
+  return taintsOf(node).filter(taint => text(taint, 'effect') === 'NoExecute');
+}
 
 /**
  * Returns the seconds for which the pod tolerates all of the taints; undefined for forever
  * (getMinTolerationTime).
  */
-const tolerance = (pod: Stored, taints: readonly JsonObject[]): number | undefined => {
+function tolerance(pod: Stored, taints: readonly JsonObject[]): number | undefined {
   const times = taints.map(taint => toleratedFor(part(pod, 'spec'), taint));
   if (times.includes(undefined)) return 0;
   const ends = times.filter(time => typeof time === 'number');
   return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends));
-};
+}
 
-const say = (cluster: Cluster, object: Stored, message: string): void =>
-  cluster.record({ by, about: { resource: 'pods', object }, type: 'Normal', reason: 'TaintManagerEviction', message });
+function say(cluster: Cluster, object: Stored, message: string): void {
+  cluster.record({
+    by,
+    about: { resource: 'pods', object },
+    type: 'Normal',
+    reason: 'TaintManagerEviction',
+    message,
+  });
+}
 
-const evict = (cluster: Cluster, pod: Stored): void => {
+function evict(cluster: Cluster, pod: Stored): void {
   const { namespace = '', name, uid } = pod.metadata;
   say(cluster, pod, `Marking for deletion Pod ${namespace}/${name}`);
   markDisrupted(cluster, pod, why);
   cluster.writes.remove('pods', namespace, name, { uid });
-};
+}
 
 /** A pod to delete, with the time. */
 type Sentence = { readonly pod: Stored; readonly atMs: number };
@@ -55,13 +67,17 @@ class PendingEvictions {
   look(key: string, cluster: Cluster): number | undefined {
     const pod = cluster.store.get('pods', ...split(key));
     const known = this.#sentences.get(key);
-    if (known !== undefined && known.pod.metadata.uid !== pod?.metadata.uid) this.#cancel(key, cluster);
+    if (known !== undefined && known.pod.metadata.uid !== pod?.metadata.uid)
+      this.#cancel(key, cluster);
     const node = pod && cluster.store.get('nodes', '', nodeOf(pod));
     if (pod === undefined || node === undefined) return undefined;
     const taints = executing(node);
     const seconds = tolerance(pod, taints);
     if (taints.length === 0 || seconds === undefined) return this.#cancel(key, cluster);
-    const atMs = seconds === 0 ? cluster.nowMs() : (this.#sentences.get(key)?.atMs ?? cluster.nowMs() + seconds * 1000);
+    const atMs =
+      seconds === 0
+        ? cluster.nowMs()
+        : (this.#sentences.get(key)?.atMs ?? cluster.nowMs() + seconds * 1000);
     if (atMs > cluster.nowMs()) {
       this.#sentences.set(key, { pod, atMs });
       return atMs - cluster.nowMs();
@@ -80,7 +96,7 @@ class PendingEvictions {
 }
 
 /** Returns the controller; it remembers the pods to delete. */
-export const taintEvictionController = (): Controller => {
+export function taintEvictionController(): Controller {
   const sentences = new PendingEvictions();
   return {
     name: by,
@@ -89,7 +105,8 @@ export const taintEvictionController = (): Controller => {
       if (resource === 'pods') {
         if (type === 'removed') return sentences.has(keyOf(object)) ? [keyOf(object)] : [];
         const isNews = type === 'added' || nodeOf(change.before) !== nodeOf(object);
-        const node = isNews && nodeOf(object) !== '' ? store.get('nodes', '', nodeOf(object)) : undefined;
+        const node =
+          isNews && nodeOf(object) !== '' ? store.get('nodes', '', nodeOf(object)) : undefined;
         return node !== undefined && executing(node).length > 0 ? [keyOf(object)] : [];
       }
       if (resource !== 'nodes' || type === 'removed') return [];
@@ -99,4 +116,4 @@ export const taintEvictionController = (): Controller => {
     },
     reconcile: (key, cluster) => sentences.look(key, cluster),
   };
-};
+}

@@ -20,21 +20,23 @@ const steps = [
 ] as const;
 
 /** Returns the controller; it remembers the current range. */
-export const nodeTtlController = (): Controller => {
+export function nodeTtlController(): Controller {
   let step = 0;
   return {
     name: 'ttl-controller',
-    keysOf: ({ resource, type, object }) => (resource === 'nodes' && type !== 'removed' ? [object.metadata.name] : []),
+    keysOf: ({ resource, type, object }) =>
+      resource === 'nodes' && type !== 'removed' ? [object.metadata.name] : [],
     reconcile: (name, { store, writes }) => {
       const count = store.count('nodes');
       while (count > (steps[step]?.most ?? count)) step += 1;
       while (count < (steps[step]?.least ?? 0)) step -= 1;
       const node = store.get('nodes', '', name);
       const wanted = String(steps[step]?.seconds ?? 0);
-      if (node === undefined || node.metadata.annotations?.[annotation] === wanted) return undefined;
+      if (node === undefined || node.metadata.annotations?.[annotation] === wanted)
+        return undefined;
       const annotations = { ...node.metadata.annotations, [annotation]: wanted };
       writes.update('nodes', { ...node, metadata: { ...node.metadata, annotations } });
       return undefined;
     },
   };
-};
+}

@@ -14,7 +14,10 @@ const set: JsonObject = {
   spec: {
     replicas: 4,
     selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] } },
+    template: {
+      metadata: { labels },
+      spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] },
+    },
   },
 };
 
@@ -27,8 +30,16 @@ const budget: JsonObject = {
 
 const stray = { ...freshPod('stray'), metadata: { name: 'stray', namespace: 'shop', labels } };
 
-/** What is done to the set, one after the other: what its pods and its budget are then has to be the same whether its status is read or not. */
-const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonly (readonly [string, () => void])[] => {
+/**
+ * What is done to the set, one after the other: what its pods and its budget are then has to be the
+ * same whether its status is read or not.
+ */
+function steps({
+  store,
+  writes,
+  make,
+  pods,
+}: ReturnType<typeof bench>): readonly (readonly [string, () => void])[] {
   const own = (): readonly Stored[] => pods().filter(pod => controllerOf(pod)?.name === 'web');
   const first = (): Stored => own()[0] ?? assert.fail('the set has no pod');
   const scale = (replicas: number): void => {
@@ -38,15 +49,33 @@ const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonl
   return [
     ['nothing', () => {}],
     ['a pod is deleted', () => void writes.remove('pods', 'shop', first().metadata.name)],
-    ['a pod is deleted by force', () => void writes.remove('pods', 'shop', first().metadata.name, { gracePeriodSeconds: 0 })],
-    ['a pod is relabelled', () => void writes.update('pods', { ...first(), metadata: { ...first().metadata, labels: { app: 'other' } } })],
+    [
+      'a pod is deleted by force',
+      () => void writes.remove('pods', 'shop', first().metadata.name, { gracePeriodSeconds: 0 }),
+    ],
+    [
+      'a pod is relabelled',
+      () =>
+        void writes.update('pods', {
+          ...first(),
+          metadata: { ...first().metadata, labels: { app: 'other' } },
+        }),
+    ],
     ['a pod comes that it picks', () => void make('pods', stray)],
-    ['a pod ends', () => void writes.update('pods', { ...first(), status: { ...part(first(), 'status'), phase: 'Failed' } }, 'status')],
+    [
+      'a pod ends',
+      () =>
+        void writes.update(
+          'pods',
+          { ...first(), status: { ...part(first(), 'status'), phase: 'Failed' } },
+          'status',
+        ),
+    ],
     ['it grows', () => scale(6)],
     ['it shrinks', () => scale(2)],
     ['a node goes', () => void writes.remove('nodes', '', 'n1')],
   ];
-};
+}
 
 test('a set has as many pods as it wants, whatever becomes of them, and its budget counts them', async () => {
   const stage = bench();
@@ -64,10 +93,17 @@ test('a set has as many pods as it wants, whatever becomes of them, and its budg
     await clock.advance(120_000);
     const own = pods().filter(pod => controllerOf(pod)?.uid === made.metadata.uid);
     const status = at(store.get('poddisruptionbudgets.policy', 'shop', 'web'), 'status');
-    const { currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed } = status as JsonObject;
+    const { currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed } =
+      status as JsonObject;
     const others = pods().length - own.length;
     const budgetSays = [currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed];
-    seen.push([what, own.filter(isActive).length, own.filter(isReady).length, others, ...budgetSays]);
+    seen.push([
+      what,
+      own.filter(isActive).length,
+      own.filter(isReady).length,
+      others,
+      ...budgetSays,
+    ]);
   }
   assert.equal(at(store.get('replicasets.apps', 'shop', 'web'), 'status', 'readyReplicas'), 2);
   runtime.stop();

@@ -2,8 +2,24 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { at, objects, type Stored, strings } from '../../object.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, split, timeText } from '../controller.ts';
-import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
-import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
+import {
+  isActive,
+  isAvailable,
+  isDeleting,
+  isFinished,
+  isReady,
+  nextAvailableMs,
+  readySince,
+} from '../pods.ts';
+import {
+  concerned,
+  deletePod,
+  makePod,
+  minReadyOf,
+  podFrom,
+  replicasOf,
+  report,
+} from '../workload.ts';
 import { deletionOrder } from './deletion-order.ts';
 
 /** ReplicaSets (k8s.io/kubernetes/pkg/controller/replicaset): keep the wanted number of pods. */
@@ -27,21 +43,38 @@ const waits = Symbol('the client has to wait');
  * Returns the ReplicaFailure condition, which exists as long as pods cannot be created
  * (calculateStatus).
  */
-const failureOf = (set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] => {
-  const before = objects(at(set, 'status', 'conditions')).filter(({ type }) => type === 'ReplicaFailure');
+function failureOf(set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] {
+  const before = objects(at(set, 'status', 'conditions')).filter(
+    ({ type }) => type === 'ReplicaFailure',
+  );
   if (failure === undefined) return [];
   if (before.length > 0) return before;
   const now = timeText(nowMs);
-  return [{ type: 'ReplicaFailure', status: 'True', lastTransitionTime: now, reason: 'FailedCreate', message: failure }];
-};
+  return [
+    {
+      type: 'ReplicaFailure',
+      status: 'True',
+      lastTransitionTime: now,
+      reason: 'FailedCreate',
+      message: failure,
+    },
+  ];
+}
 
 type Counted = { readonly pods: readonly Stored[]; readonly active: readonly Stored[] };
 
-const statusOf = (set: Stored, { pods, active }: Counted, failure: string | undefined, nowMs: number): JsonObject => {
+function statusOf(
+  set: Stored,
+  { pods, active }: Counted,
+  failure: string | undefined,
+  nowMs: number,
+): JsonObject {
   const labels = Object.entries(strings(at(set, 'spec', 'template', 'metadata', 'labels')));
-  const isLabelled = ({ metadata }: Stored): boolean => labels.every(([key, value]) => metadata.labels?.[key] === value);
+  const isLabelled = ({ metadata }: Stored): boolean =>
+    labels.every(([key, value]) => metadata.labels?.[key] === value);
   const minReady = minReadyOf(set);
-  const count = (is: (pod: Stored) => boolean): number | undefined => active.filter(is).length || undefined;
+  const count = (is: (pod: Stored) => boolean): number | undefined =>
+    active.filter(is).length || undefined;
   const conditions = failureOf(set, failure, nowMs);
   const ready = count(isReady);
   return {
@@ -49,43 +82,54 @@ const statusOf = (set: Stored, { pods, active }: Counted, failure: string | unde
     fullyLabeledReplicas: count(isLabelled),
     readyReplicas: ready,
     availableReplicas: minReady === 0 ? ready : count(pod => isAvailable(pod, minReady, nowMs)),
-    terminatingReplicas: pods.length === active.length ? 0 : pods.filter(pod => isDeleting(pod) && !isFinished(pod)).length,
+    terminatingReplicas:
+      pods.length === active.length
+        ? 0
+        : pods.filter(pod => isDeleting(pod) && !isFinished(pod)).length,
     observedGeneration: set.metadata.generation ?? 0,
     ...(conditions.length > 0 && { conditions: [...conditions] }),
   };
-};
+}
 
 /**
  * Creates missing pods or deletes surplus ones. Returns why pods could not be created, or that its
  * client's limit interrupted it.
  */
-const manage = (
+function manage(
   cluster: Cluster,
   set: Stored,
   active: readonly Stored[],
   related: readonly Stored[],
-): string | typeof waits | undefined => {
+): string | typeof waits | undefined {
   const missing = Math.min(replicasOf(set) - active.length, burst);
   const maker = { by, resource, owner: set };
   for (let made = 0; made < missing; made += 1) {
     if (made > 0 && (cluster.waitMs?.(by) ?? 0) > 0) return waits;
-    const failure = makePod(cluster, maker, podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-` } }));
+    const failure = makePod(
+      cluster,
+      maker,
+      podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-` } }),
+    );
     if (failure !== undefined) return failure;
   }
   const surplus = Math.min(-missing, burst);
-  if (surplus > 0) for (const pod of deletionOrder(active, cluster.nowMs(), related).slice(0, surplus)) deletePod(cluster, maker, pod);
+  if (surplus > 0)
+    for (const pod of deletionOrder(active, cluster.nowMs(), related).slice(0, surplus))
+      deletePod(cluster, maker, pod);
   return undefined;
-};
+}
 
 /**
  * Returns the active pods of all sets of the same owner: a pod with more of them on its node is
  * deleted first. A set without an owner has none (getIndirectlyRelatedPods).
  */
-const relatedPods = (cluster: Cluster, set: Stored): readonly Stored[] => {
+function relatedPods(cluster: Cluster, set: Stored): readonly Stored[] {
   const above = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
   const sets = above === undefined ? [] : cluster.store.indexed(resource, 'owner', above.uid);
-  return sets.flatMap(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid)).filter(isActive);
-};
+  return sets
+    .flatMap(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid))
+    .filter(isActive);
+}
 
 const reconcile: Controller['reconcile'] = (key, cluster) => {
   const [namespace, name] = split(key);
@@ -105,8 +149,13 @@ const reconcile: Controller['reconcile'] = (key, cluster) => {
 };
 
 /** Returns whether nothing has changed that is counted. */
-const isAlike = (before: Stored, after: Stored): boolean =>
-  isFinished(before) === isFinished(after) && isDeleting(before) === isDeleting(after) && readySince(before) === readySince(after);
+function isAlike(before: Stored, after: Stored): boolean {
+  return (
+    isFinished(before) === isFinished(after) &&
+    isDeleting(before) === isDeleting(after) &&
+    readySince(before) === readySince(after)
+  );
+}
 
 export const replicaSetController: Controller = {
   name: by,

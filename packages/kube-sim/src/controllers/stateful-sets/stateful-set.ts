@@ -23,14 +23,20 @@ const labelling = { owning, hashLabel: 'controller.kubernetes.io/hash' };
 /** Milliseconds until a retry when a pod could not be created. */
 const retryMs = 1000;
 
-const startOf = (set: Stored): number => Number(at(set, 'spec', 'ordinals', 'start') ?? 0);
+function startOf(set: Stored): number {
+  return Number(at(set, 'spec', 'ordinals', 'start') ?? 0);
+}
 
-const ordinalOf = (set: Stored, { metadata }: Stored): number => {
-  const ordinal = metadata.name.startsWith(`${set.metadata.name}-`) ? metadata.name.slice(set.metadata.name.length + 1) : '';
+function ordinalOf(set: Stored, { metadata }: Stored): number {
+  const ordinal = metadata.name.startsWith(`${set.metadata.name}-`)
+    ? metadata.name.slice(set.metadata.name.length + 1)
+    : '';
   return /^\d+$/.test(ordinal) ? Number(ordinal) : -1;
-};
+}
 
-const isMonotonic = (set: Stored): boolean => at(set, 'spec', 'podManagementPolicy') !== 'Parallel';
+function isMonotonic(set: Stored): boolean {
+  return at(set, 'spec', 'podManagementPolicy') !== 'Parallel';
+}
 
 /** One set in one sync. */
 type SetSync = {
@@ -43,7 +49,7 @@ type SetSync = {
   readonly surplus: readonly Stored[];
 };
 
-const say = ({ cluster, set }: SetSync, verb: string, what: string, failure?: string): void => {
+function say({ cluster, set }: SetSync, verb: string, what: string, failure?: string): void {
   const about = { resource, object: set };
   if (failure === undefined) {
     const message = `${verb} ${what} in StatefulSet ${set.metadata.name} success${what.startsWith('Claim') ? '' : 'ful'}`;
@@ -52,23 +58,34 @@ const say = ({ cluster, set }: SetSync, verb: string, what: string, failure?: st
   }
   const message = `${verb} ${what} in StatefulSet ${set.metadata.name} failed error: ${failure}`;
   cluster.record({ by, about, type: 'Warning', reason: `Failed${verb}`, message });
-};
+}
 
-const identityOf = (name: string, ordinal: number): Readonly<Record<string, string>> => ({
-  [nameLabel]: name,
-  'apps.kubernetes.io/pod-index': String(ordinal),
-});
+function identityOf(name: string, ordinal: number): Readonly<Record<string, string>> {
+  return {
+    [nameLabel]: name,
+    'apps.kubernetes.io/pod-index': String(ordinal),
+  };
+}
 
-const draftOf = ({ set }: SetSync, name: string, revision: Stored, ordinal: number): JsonObject => {
+function draftOf({ set }: SetSync, name: string, revision: Stored, ordinal: number): JsonObject {
   const template = templateIn(revision);
   const labels = { ...identityOf(name, ordinal), [revisionLabel]: revision.metadata.name };
   const volumes = volumesOf(set, name, objects(at(template, 'spec', 'volumes')));
-  const spec = { hostname: name, subdomain: text(set, 'spec', 'serviceName'), ...(volumes.length > 0 && { volumes: [...volumes] }) };
-  return podFrom(set, owning, { metadata: { name, generateName: `${set.metadata.name}-`, labels }, spec }, template);
-};
+  const spec = {
+    hostname: name,
+    subdomain: text(set, 'spec', 'serviceName'),
+    ...(volumes.length > 0 && { volumes: [...volumes] }),
+  };
+  return podFrom(
+    set,
+    owning,
+    { metadata: { name, generateName: `${set.metadata.name}-`, labels }, spec },
+    template,
+  );
+}
 
 /** Creates the pod of an ordinal, with its claims; returns false when that failed. */
-const make = (sync: SetSync, ordinal: number): boolean => {
+function make(sync: SetSync, ordinal: number): boolean {
   const { cluster, set, current, update } = sync;
   const name = `${set.metadata.name}-${ordinal}`;
   for (const { claim: made, failure } of makeClaims(cluster, set, name))
@@ -81,19 +98,25 @@ const make = (sync: SetSync, ordinal: number): boolean => {
   const written = cluster.writes.create('pods', draftOf(sync, name, revision, ordinal));
   if (written.kind === 'stored') ownClaims(cluster, set, written.object, false);
   const exists = written.kind === 'refused' && written.reason === 'AlreadyExists';
-  if (!exists) say(sync, 'Create', `Pod ${name}`, written.kind === 'refused' ? written.message : undefined);
+  if (!exists)
+    say(sync, 'Create', `Pod ${name}`, written.kind === 'refused' ? written.message : undefined);
   return written.kind === 'stored';
-};
+}
 
-const remove = (sync: SetSync, { metadata }: Stored): void => {
+function remove(sync: SetSync, { metadata }: Stored): void {
   sync.cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name);
   say(sync, 'Delete', `Pod ${metadata.name}`);
-};
+}
 
-const isUp = (pod: Stored): boolean => phaseOf(pod) === 'Running' && isReady(pod);
+function isUp(pod: Stored): boolean {
+  return phaseOf(pod) === 'Running' && isReady(pod);
+}
 
-const isOff = ({ cluster, set }: SetSync, pod: Stored | undefined): boolean =>
-  pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs());
+function isOff({ cluster, set }: SetSync, pod: Stored | undefined): boolean {
+  return (
+    pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs())
+  );
+}
 
 /** Yields the ordinals on demand: a set may want two thousand million. */
 const ordinalsOf = function* (set: Stored): Iterable<number> {
@@ -107,16 +130,24 @@ const ordinalsOf = function* (set: Stored): Iterable<number> {
 const burst = 500;
 
 /** Sets the identity labels of an adopted pod (updateIdentity). */
-const identify = (sync: SetSync, pod: Stored, ordinal: number): void => {
+function identify(sync: SetSync, pod: Stored, ordinal: number): void {
   const labels = { ...pod.metadata.labels, ...identityOf(pod.metadata.name, ordinal) };
-  const written = sync.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
-  say(sync, 'Update', `Pod ${pod.metadata.name}`, written.kind === 'refused' ? written.message : undefined);
-};
+  const written = sync.cluster.writes.update('pods', {
+    ...pod,
+    metadata: { ...pod.metadata, labels },
+  });
+  say(
+    sync,
+    'Update',
+    `Pod ${pod.metadata.name}`,
+    written.kind === 'refused' ? written.message : undefined,
+  );
+}
 
 type Step = 'done' | 'wait' | 'failed';
 
 /** Starts one ordinal; returns `wait` when the next one has to wait for it (processReplica). */
-const raise = (sync: SetSync, ordinal: number): Step => {
+function raise(sync: SetSync, ordinal: number): Step {
   const { cluster, set, byOrdinal } = sync;
   const pod = byOrdinal.get(ordinal);
   if (pod === undefined) return make(sync, ordinal) ? 'wait' : 'failed';
@@ -129,21 +160,21 @@ const raise = (sync: SetSync, ordinal: number): Step => {
   ownClaims(cluster, set, pod, false);
   if (pod.metadata.labels?.[nameLabel] !== pod.metadata.name) identify(sync, pod, ordinal);
   return 'done';
-};
+}
 
 /**
  * Deletes one surplus pod; returns `wait` when the next one has to wait for it (processCondemned).
  */
-const lower = (sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step => {
+function lower(sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step {
   if (isDeleting(pod)) return 'wait';
   const isWell = isUp(pod) && !isOff(sync, pod);
   if (isMonotonic(sync.set) && !isWell && pod !== firstOff) return 'wait';
   remove(sync, pod);
   return 'wait';
-};
+}
 
 /** Takes a step for each, one after the other where the order requires it. */
-const forEach = <T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step): Step => {
+function forEach<T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step): Step {
   let waiting = 0;
   for (const one of all) {
     const done = step(one);
@@ -152,28 +183,36 @@ const forEach = <T>(all: Iterable<T>, inOrder: boolean, step: (one: T) => Step):
     if (waiting >= burst) return 'wait';
   }
   return 'done';
-};
+}
 
 /** Returns the existing pods, the lowest ordinal first. */
-const inPlace = (byOrdinal: ReadonlyMap<number, Stored>): readonly (readonly [ordinal: number, pod: Stored])[] =>
-  [...byOrdinal].toSorted(([one], [other]) => one - other);
+function inPlace(
+  byOrdinal: ReadonlyMap<number, Stored>,
+): readonly (readonly [ordinal: number, pod: Stored])[] {
+  return [...byOrdinal].toSorted(([one], [other]) => one - other);
+}
 
 /**
  * Replaces pods after a change of the template: the highest ordinals first, as many as may be
  * unavailable.
  */
-const roll = (sync: SetSync): void => {
+function roll(sync: SetSync): void {
   const { set, byOrdinal, update } = sync;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
   const places = inPlace(byOrdinal).map(([ordinal, pod]) => {
     const isOld = pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
     return { pod, index: ordinal - startOf(set), isOld, isOff: isOff(sync, pod) };
   });
-  for (const pod of podsToReplace(set, { places, replicas: replicasOf(set), inOrder: isMonotonic(set) })) remove(sync, pod);
-};
+  for (const pod of podsToReplace(set, {
+    places,
+    replicas: replicasOf(set),
+    inOrder: isMonotonic(set),
+  }))
+    remove(sync, pod);
+}
 
 /** Takes the next step: a single action where the order matters. */
-const step = (sync: SetSync): Step => {
+function step(sync: SetSync): Step {
   const { cluster, set, byOrdinal, surplus } = sync;
   const inOrder = isMonotonic(set);
   const raised = forEach(ordinalsOf(set), inOrder, ordinal => raise(sync, ordinal));
@@ -184,11 +223,13 @@ const step = (sync: SetSync): Step => {
   const lowered = forEach(surplus, inOrder, pod => lower(sync, pod, firstOff));
   if (lowered === 'done') roll(sync);
   return lowered;
-};
+}
 
-const statusOf = ({ set, current, update, cluster }: SetSync, pods: readonly Stored[]): JsonObject => {
+function statusOf({ set, current, update, cluster }: SetSync, pods: readonly Stored[]): JsonObject {
   const of = (revision: Stored): number =>
-    pods.filter(pod => !isDeleting(pod) && pod.metadata.labels?.[revisionLabel] === revision.metadata.name).length;
+    pods.filter(
+      pod => !isDeleting(pod) && pod.metadata.labels?.[revisionLabel] === revision.metadata.name,
+    ).length;
   const ready = pods.filter(isUp);
   const isDone =
     at(set, 'spec', 'updateStrategy', 'type') !== 'OnDelete' &&
@@ -197,20 +238,22 @@ const statusOf = ({ set, current, update, cluster }: SetSync, pods: readonly Sto
     observedGeneration: set.metadata.generation ?? 0,
     replicas: pods.length,
     readyReplicas: ready.length || undefined,
-    availableReplicas: ready.filter(pod => isAvailable(pod, minReadyOf(set), cluster.nowMs())).length,
+    availableReplicas: ready.filter(pod => isAvailable(pod, minReadyOf(set), cluster.nowMs()))
+      .length,
     currentReplicas: of(isDone ? update : current) || undefined,
     updatedReplicas: of(update) || undefined,
     currentRevision: (isDone ? update : current).metadata.name,
     updateRevision: update.metadata.name,
     collisionCount: Number(at(set, 'status', 'collisionCount') ?? 0),
   };
-};
+}
 
-const setSyncOf = (cluster: Cluster, set: Stored, pods: readonly Stored[]): SetSync | undefined => {
+function setSyncOf(cluster: Cluster, set: Stored, pods: readonly Stored[]): SetSync | undefined {
   const update = updateRevision(cluster, set, labelling);
   if (update === undefined) return undefined;
   const named = text(set, 'status', 'currentRevision');
-  const current = revisionsOf(cluster, set).find(({ metadata }) => metadata.name === named) ?? update;
+  const current =
+    revisionsOf(cluster, set).find(({ metadata }) => metadata.name === named) ?? update;
   const isInside = (pod: Stored): boolean => {
     const index = ordinalOf(set, pod) - startOf(set);
     return index >= 0 && index < replicasOf(set);
@@ -220,21 +263,34 @@ const setSyncOf = (cluster: Cluster, set: Stored, pods: readonly Stored[]): SetS
     .toSorted((one, other) => ordinalOf(set, other) - ordinalOf(set, one));
   const byOrdinal = new Map(pods.filter(isInside).map(pod => [ordinalOf(set, pod), pod] as const));
   return { cluster, set, current, update, byOrdinal, surplus };
-};
+}
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
+function reconcile(key: string, cluster: Cluster): number | undefined {
   const [namespace, name] = split(key);
   const set = cluster.store.get(resource, namespace, name);
   if (set === undefined) return undefined;
-  const pods = claim(cluster, set, { resource: 'pods', owning, isMember: pod => ordinalOf(set, pod) >= 0 });
+  const pods = claim(cluster, set, {
+    resource: 'pods',
+    owning,
+    isMember: pod => ordinalOf(set, pod) >= 0,
+  });
   const sync = setSyncOf(cluster, set, pods);
   if (sync === undefined) return retryMs;
   const done = isDeleting(set) ? 'done' : step(sync);
-  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(sync, pods));
+  report(
+    cluster,
+    resource,
+    cluster.store.get(resource, namespace, name) ?? set,
+    statusOf(sync, pods),
+  );
   const live = new Set([sync.current, sync.update].map(({ metadata }) => metadata.name));
   for (const { metadata } of pods) live.add(metadata.labels?.[revisionLabel] ?? '');
   forgetRevisions(cluster, set, ({ metadata }) => live.has(metadata.name));
   return done === 'failed' ? retryMs : nextAvailableMs(pods, minReadyOf(set), cluster.nowMs());
-};
+}
 
-export const statefulSetController: Controller = { name: by, keysOf: concerned(resource, 'StatefulSet', 'pods'), reconcile };
+export const statefulSetController: Controller = {
+  name: by,
+  keysOf: concerned(resource, 'StatefulSet', 'pods'),
+  reconcile,
+};

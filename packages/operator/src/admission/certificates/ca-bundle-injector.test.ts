@@ -2,37 +2,58 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { webhookConfiguration, webhooks } from '@drydock/apis/admission-rules';
-import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '@drydock/kube-client';
+import type {
+  ApiCall,
+  ApiResponse,
+  CachedObject,
+  Watcher,
+  WatchHandler,
+} from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { FakeLog, ScriptedApi } from '../../testing/fakes.ts';
 import { bundlePatch, CaBundleInjector } from './ca-bundle-injector.ts';
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
-const fresh = (): JsonObject => {
-  const made = webhookConfiguration(path => ({ service: { name: 's', namespace: 'n', path, port: 443 } }));
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+function fresh(): JsonObject {
+  const made = webhookConfiguration(path => ({
+    service: { name: 's', namespace: 'n', path, port: 443 },
+  }));
   return { ...made, metadata: { name: 'drydock', uid: 'u', resourceVersion: '7' } };
-};
-const webhooksOf = (configuration: JsonObject): readonly JsonObject[] => configuration['webhooks'] as readonly JsonObject[];
-const bundlesOf = (configuration: JsonObject): readonly unknown[] =>
-  webhooksOf(configuration).map(({ clientConfig }) => (clientConfig as JsonObject)['caBundle']);
+}
+function webhooksOf(configuration: JsonObject): readonly JsonObject[] {
+  return configuration['webhooks'] as readonly JsonObject[];
+}
+function bundlesOf(configuration: JsonObject): readonly unknown[] {
+  return webhooksOf(configuration).map(
+    ({ clientConfig }) => (clientConfig as JsonObject)['caBundle'],
+  );
+}
 
 /** The patch, applied by hand: what the API server would have afterwards. */
-const patched = (configuration: JsonObject, patch: readonly JsonObject[]): JsonObject => {
+function patched(configuration: JsonObject, patch: readonly JsonObject[]): JsonObject {
   const next = structuredClone(configuration) as {
     metadata: { resourceVersion: string };
     webhooks: { clientConfig: Record<string, unknown> }[];
   };
-  for (const { op, path, value } of patch as readonly { readonly op: string; readonly path: string; readonly value: unknown }[]) {
-    if (op === 'test') assert.deepEqual([path, value], ['/metadata/resourceVersion', next.metadata.resourceVersion]);
+  for (const { op, path, value } of patch as readonly {
+    readonly op: string;
+    readonly path: string;
+    readonly value: unknown;
+  }[]) {
+    if (op === 'test')
+      assert.deepEqual([path, value], ['/metadata/resourceVersion', next.metadata.resourceVersion]);
     else {
-      const [, index] = /^\/webhooks\/(\d+)\/clientConfig\/caBundle$/.exec(path) ?? assert.fail(path);
+      const [, index] =
+        /^\/webhooks\/(\d+)\/clientConfig\/caBundle$/.exec(path) ?? assert.fail(path);
       const webhook = next.webhooks[Number(index)] ?? assert.fail(`no webhook ${index}`);
       webhook.clientConfig['caBundle'] = value;
     }
   }
   next.metadata.resourceVersion = String(Number(next.metadata.resourceVersion) + 1);
   return next as unknown as JsonObject;
-};
+}
 
 describe('the patch', () => {
   test('puts the bundle into every webhook that has none or another, guarded by the version', () => {
@@ -41,7 +62,9 @@ describe('the patch', () => {
       bundlesOf(all),
       webhooks().map(() => base64('CA')),
     );
-    const one = structuredClone(all) as unknown as { webhooks: { clientConfig: Record<string, unknown> }[] };
+    const one = structuredClone(all) as unknown as {
+      webhooks: { clientConfig: Record<string, unknown> }[];
+    };
     if (one.webhooks[1] !== undefined) one.webhooks[1].clientConfig['caBundle'] = 'other';
     assert.deepEqual(bundlePatch(one as unknown as JsonObject, 'CA'), [
       { op: 'test', path: '/metadata/resourceVersion', value: '8' },
@@ -75,7 +98,14 @@ class Scene {
     },
   };
   readonly injector = new CaBundleInjector(
-    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, defects: new PanicHandler(this), configuration: 'drydock' },
+    {
+      api: this.api,
+      watcher: this.watcher,
+      clock: this.clock,
+      log: this.log,
+      defects: new PanicHandler(this),
+      configuration: 'drydock',
+    },
     this.over.signal,
   );
 
@@ -100,7 +130,8 @@ class Scene {
     if (method === 'GET') return { status: 200, headers: {}, body: this.stored };
     this.meanwhile();
     const patch = body as readonly JsonObject[];
-    if ((this.stored['metadata'] as JsonObject)['resourceVersion'] !== patch[0]?.['value']) return { status: 422, headers: {}, body: {} };
+    if ((this.stored['metadata'] as JsonObject)['resourceVersion'] !== patch[0]?.['value'])
+      return { status: 422, headers: {}, body: {} };
     this.stored = patched(this.stored, patch);
     return { status: 200, headers: {}, body: this.stored };
   }
@@ -115,7 +146,9 @@ describe('the bundle', () => {
     await scene.clock.advance(100_000);
     assert.deepEqual(scene.bundles, [base64('CA')]);
     assert.equal(scene.api.calls.filter(({ method }) => method === 'PATCH').length, 1);
-    assert.deepEqual(scene.followed, ['/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?metadata.name=drydock']);
+    assert.deepEqual(scene.followed, [
+      '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?metadata.name=drydock',
+    ]);
     await scene.end();
   });
 
@@ -163,7 +196,10 @@ describe('the bundle', () => {
     scene.injector.trust('CA');
     await scene.clock.advance(100_000);
     assert.equal(scene.log.of('warn').length, 1);
-    assert.match(scene.log.of('warn')[0] ?? '', /no ValidatingWebhookConfiguration has this name.*--webhook-configuration-name/);
+    assert.match(
+      scene.log.of('warn')[0] ?? '',
+      /no ValidatingWebhookConfiguration has this name.*--webhook-configuration-name/,
+    );
     scene.wipe();
     await scene.clock.advance(0);
     assert.deepEqual(scene.bundles, [base64('CA')]);
@@ -184,14 +220,20 @@ describe('the bundle', () => {
 
   test('is no war with another writer: it is put back ever more slowly, that is said once with who it is, and when he is gone it is back at once again', async () => {
     const scene = new Scene();
-    const fields = { 'f:webhooks': { 'k:{"name":"x"}': { 'f:clientConfig': { 'f:caBundle': {} } } } };
+    const fields = {
+      'f:webhooks': { 'k:{"name":"x"}': { 'f:clientConfig': { 'f:caBundle': {} } } },
+    };
     let others = true;
     const injectsOther = (): void => {
       if (!others) return;
       scene.wipe();
       scene.stored = {
         ...scene.stored,
-        metadata: { name: 'drydock', resourceVersion: '7', managedFields: [{ manager: 'cert-manager-cainjector', fieldsV1: fields }] },
+        metadata: {
+          name: 'drydock',
+          resourceVersion: '7',
+          managedFields: [{ manager: 'cert-manager-cainjector', fieldsV1: fields }],
+        },
       };
     };
     scene.injector.trust('CA');

@@ -35,36 +35,58 @@ const maxRestraintMs = 60_000;
 type ManagedField = { readonly manager?: string; readonly fieldsV1?: unknown };
 
 type Configuration = {
-  readonly metadata?: { readonly resourceVersion?: string; readonly managedFields?: readonly ManagedField[] };
+  readonly metadata?: {
+    readonly resourceVersion?: string;
+    readonly managedFields?: readonly ManagedField[];
+  };
   readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
 };
 
 /**
  * Returns the JSON patch that puts this bundle (PEM) into every webhook; undefined if all have it.
  */
-export const bundlePatch = (configuration: JsonObject, pem: string): readonly JsonObject[] | undefined => {
+export function bundlePatch(
+  configuration: JsonObject,
+  pem: string,
+): readonly JsonObject[] | undefined {
   const { metadata, webhooks = [] } = configuration as Configuration;
   const value = Buffer.from(pem).toString('base64');
-  const wrong = webhooks.flatMap(({ clientConfig }, index) => (clientConfig?.caBundle === value ? [] : [index]));
+  const wrong = webhooks.flatMap(({ clientConfig }, index) =>
+    clientConfig?.caBundle === value ? [] : [index],
+  );
   if (wrong.length === 0) return undefined;
   // Webhooks have no keys in a JSON patch: their indexes are valid for this version only.
   return [
     { op: 'test', path: '/metadata/resourceVersion', value: metadata?.resourceVersion },
     ...wrong.map(index => ({ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value })),
   ];
-};
+}
 
 /** Returns the other writers of a caBundle, as far as managedFields show. */
-const otherWriters = (configuration: JsonObject): readonly string[] => {
+function otherWriters(configuration: JsonObject): readonly string[] {
   const { managedFields = [] } = (configuration as Configuration).metadata ?? {};
-  const writers = managedFields.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes('"f:caBundle"'));
-  return [...new Set(writers.flatMap(({ manager = '' }) => (manager === '' || manager.startsWith('drydock') ? [] : [manager])))];
-};
+  const writers = managedFields.filter(({ fieldsV1 }) =>
+    JSON.stringify(fieldsV1 ?? {}).includes('"f:caBundle"'),
+  );
+  return [
+    ...new Set(
+      writers.flatMap(({ manager = '' }) =>
+        manager === '' || manager.startsWith('drydock') ? [] : [manager],
+      ),
+    ),
+  ];
+}
 
-const project = (raw: unknown): CachedObject => {
-  const { metadata } = raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } };
+function project(raw: unknown): CachedObject {
+  const { metadata } = raw as {
+    readonly metadata: {
+      readonly name: string;
+      readonly uid: string;
+      readonly resourceVersion: string;
+    };
+  };
   return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
-};
+}
 
 /**
  * An injector that keeps one bundle in one configuration, from the first `trust` until the signal
@@ -128,14 +150,18 @@ export class CaBundleInjector {
     const { clock, log, configuration: name } = this.#options;
     this.#writes = [...this.#writes, clock.now().epochMilliseconds];
     this.#lastProblem = '';
-    if (this.#writes.length <= patience) return log.info('injected caBundle', { configuration: name });
+    if (this.#writes.length <= patience)
+      return log.info('injected caBundle', { configuration: name });
     if (this.#isRestrained) return;
     this.#isRestrained = true;
     const writers = otherWriters(configuration);
-    log.warn('another writer keeps changing the caBundle, which is put back ever more slowly: let one of the two make the certificate', {
-      configuration: name,
-      ...(writers.length > 0 && { writers }),
-    });
+    log.warn(
+      'another writer keeps changing the caBundle, which is put back ever more slowly: let one of the two make the certificate',
+      {
+        configuration: name,
+        ...(writers.length > 0 && { writers }),
+      },
+    );
   }
 
   /**
@@ -146,7 +172,12 @@ export class CaBundleInjector {
     const { watcher, configuration } = this.#options;
     const wake = (): void => this.#wake.abort();
     const sink = { changed: wake, synced: wake };
-    return watcher.watch({ path: collection, fieldSelector: `metadata.name=${configuration}` }, project, sink, this.#signal);
+    return watcher.watch(
+      { path: collection, fieldSelector: `metadata.name=${configuration}` },
+      project,
+      sink,
+      this.#signal,
+    );
   }
 
   async #isWritten(): Promise<boolean> {
@@ -159,7 +190,10 @@ export class CaBundleInjector {
       if (found.status !== 200 || !isObject(found.body)) return this.#problem(statusMessage(found));
       const body = bundlePatch(found.body, this.#wanted);
       if (body === undefined) return true;
-      const response = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
+      const response = await api.call(
+        { method: 'PATCH', path, body, contentType: 'application/json-patch+json' },
+        this.#signal,
+      );
       // 422: the test has failed, because another writer was faster. The next look shows whether
       // that is the reason.
       if (response.status === 409 || response.status === 422) return false;
@@ -167,7 +201,9 @@ export class CaBundleInjector {
       this.#written(found.body);
       return true;
     } catch (error) {
-      return this.#signal.aborted ? true : this.#problem(defects.textOf('Webhook', configuration, error));
+      return this.#signal.aborted
+        ? true
+        : this.#problem(defects.textOf('Webhook', configuration, error));
     }
   }
 
@@ -188,7 +224,10 @@ export class CaBundleInjector {
 
   #problem(error: string): false {
     if (error !== this.#lastProblem) {
-      this.#options.log.warn('failed to inject caBundle', { configuration: this.#options.configuration, error });
+      this.#options.log.warn('failed to inject caBundle', {
+        configuration: this.#options.configuration,
+        error,
+      });
     }
     this.#lastProblem = error;
     return false;

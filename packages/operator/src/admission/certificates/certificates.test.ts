@@ -11,10 +11,21 @@ import { type CertificateSet, dueOf } from './plan.ts';
 import { bundleOf, selfMade } from './self-made.ts';
 
 const start = Temporal.Instant.from('2026-11-21T08:00:00Z');
-const days = (count: number): Temporal.Instant => start.add({ hours: count * 24 });
-const names = ['drydock-webhook.drydock-system.svc', 'drydock-webhook.drydock-system.svc.cluster.local', '127.0.0.1', '::1'];
-const parse = (pem: string): X509Certificate => new X509Certificate(pem);
-const iso = (date: Date): string => date.toISOString().slice(0, 19);
+function days(count: number): Temporal.Instant {
+  return start.add({ hours: count * 24 });
+}
+const names = [
+  'drydock-webhook.drydock-system.svc',
+  'drydock-webhook.drydock-system.svc.cluster.local',
+  '127.0.0.1',
+  '::1',
+];
+function parse(pem: string): X509Certificate {
+  return new X509Certificate(pem);
+}
+function iso(date: Date): string {
+  return date.toISOString().slice(0, 19);
+}
 
 describe('a certificate that is made', () => {
   test('is vouched for by its authority, for its names, for a year', async () => {
@@ -23,26 +34,45 @@ describe('a certificate that is made', () => {
     const [ca, serving] = [parse(authority.cert), parse(pair.cert)];
     assert.ok(serving.checkIssued(ca) && serving.verify(ca.publicKey));
     assert.ok(ca.ca && !serving.ca);
-    assert.ok(serving.checkPrivateKey(createPrivateKey(pair.key)) && ca.checkPrivateKey(createPrivateKey(authority.key)));
-    assert.deepEqual([serving.checkHost(names[0] ?? ''), serving.checkHost(names[1] ?? '')], names.slice(0, 2));
+    assert.ok(
+      serving.checkPrivateKey(createPrivateKey(pair.key)) &&
+        ca.checkPrivateKey(createPrivateKey(authority.key)),
+    );
+    assert.deepEqual(
+      [serving.checkHost(names[0] ?? ''), serving.checkHost(names[1] ?? '')],
+      names.slice(0, 2),
+    );
     assert.deepEqual([serving.checkIP('127.0.0.1'), serving.checkIP('::1')], ['127.0.0.1', '::1']);
     assert.equal(serving.checkHost('somebody.else.svc'), undefined);
-    assert.deepEqual([iso(serving.validFromDate), iso(serving.validToDate)], ['2026-11-21T07:00:00', '2027-11-21T08:00:00']);
-    assert.deepEqual([iso(ca.validFromDate), iso(ca.validToDate)], ['2026-11-21T07:00:00', '2036-11-18T08:00:00']);
+    assert.deepEqual(
+      [iso(serving.validFromDate), iso(serving.validToDate)],
+      ['2026-11-21T07:00:00', '2027-11-21T08:00:00'],
+    );
+    assert.deepEqual(
+      [iso(ca.validFromDate), iso(ca.validToDate)],
+      ['2026-11-21T07:00:00', '2036-11-18T08:00:00'],
+    );
     assert.equal(serving.publicKey.asymmetricKeyDetails?.namedCurve, 'prime256v1');
     assert.deepEqual(serving.keyUsage, ['1.3.6.1.5.5.7.3.1'], 'a server, nothing else');
     assert.match(serving.serialNumber, /^[4-7][0-9A-F]{31}$/);
   });
 
   test('authorities of different days have different names', async () => {
-    assert.notEqual(parse((await makeAuthority(start)).cert).subject, parse((await makeAuthority(days(1))).cert).subject);
+    assert.notEqual(
+      parse((await makeAuthority(start)).cert).subject,
+      parse((await makeAuthority(days(1))).cert).subject,
+    );
   });
 });
 
-const makeSet = async (at = start): Promise<CertificateSet> => {
+async function makeSet(at = start): Promise<CertificateSet> {
   const authority = await makeAuthority(at);
-  return { authorities: [authority.cert], authorityKey: authority.key, serving: await makeServing(authority, names, at) };
-};
+  return {
+    authorities: [authority.cert],
+    authorityKey: authority.key,
+    serving: await makeServing(authority, names, at),
+  };
+}
 
 describe('what is due', () => {
   test('nothing, until a third of the life of the serving certificate is left', async () => {
@@ -66,12 +96,20 @@ describe('what is due', () => {
 
   test('an authority, two years before the old one ends, but not together with what it signs', async () => {
     const old = await makeSet();
-    const late = await makeServing({ cert: old.authorities[0] ?? '', key: old.authorityKey }, names, days(2900));
+    const late = await makeServing(
+      { cert: old.authorities[0] ?? '', key: old.authorityKey },
+      names,
+      days(2900),
+    );
     const set = { ...old, serving: late };
     assert.equal(dueOf(set, names, days(2919)), 'nothing');
     assert.equal(dueOf(set, names, days(2921)), 'authority');
     const next = await makeAuthority(days(3150));
-    const both: CertificateSet = { authorities: [next.cert, ...old.authorities], authorityKey: next.key, serving: late };
+    const both: CertificateSet = {
+      authorities: [next.cert, ...old.authorities],
+      authorityKey: next.key,
+      serving: late,
+    };
     assert.equal(dueOf(both, names, days(3150)), 'nothing', 'nobody may have heard of it yet');
     assert.equal(dueOf(both, names, days(3150).add({ minutes: 11 })), 'serving');
   });
@@ -81,7 +119,10 @@ describe('what is due', () => {
     assert.equal(dueOf(undefined, names, start), 'everything');
     assert.equal(dueOf({ ...set, authorities: [] }, names, start), 'everything');
     assert.equal(dueOf({ ...set, authorityKey: other.authorityKey }, names, start), 'everything');
-    assert.equal(dueOf({ ...set, serving: { cert: set.serving.cert, key: other.serving.key } }, names, start), 'everything');
+    assert.equal(
+      dueOf({ ...set, serving: { cert: set.serving.cert, key: other.serving.key } }, names, start),
+      'everything',
+    );
     assert.equal(dueOf({ ...set, serving: { cert: 'x', key: 'y' } }, names, start), 'everything');
     assert.equal(dueOf(set, names, days(3651)), 'everything');
   });
@@ -108,7 +149,11 @@ class WaitingClock extends VirtualClock {
 
 describe('certificates of our own', () => {
   const signal = new AbortController().signal;
-  const replica = (api: MemoryServer, clock: VirtualClock, extra: readonly string[] = []): Promise<CertificateSet> =>
+  const replica = (
+    api: MemoryServer,
+    clock: VirtualClock,
+    extra: readonly string[] = [],
+  ): Promise<CertificateSet> =>
     selfMade({ api, clock, log: silentLog, namespace: own, names: [...names, ...extra] }, signal);
 
   test('are made once, by one of many replicas, and kept in a Secret', async () => {
@@ -117,10 +162,16 @@ describe('certificates of our own', () => {
     const sets = await Promise.all(Array.from({ length: 4 }, () => replica(api, clock)));
     for (const set of sets) assert.deepEqual(set, sets[0]);
     assert.deepEqual(await replica(api, clock), sets[0]);
-    const stored = api.get(path) as unknown as { readonly type: string; readonly data: Readonly<Record<string, string>> };
+    const stored = api.get(path) as unknown as {
+      readonly type: string;
+      readonly data: Readonly<Record<string, string>>;
+    };
     assert.equal(stored.type, 'kubernetes.io/tls');
     assert.deepEqual(Object.keys(stored.data).sort(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
-    assert.equal(Buffer.from(stored.data['ca.crt'] ?? '', 'base64').toString(), bundleOf(sets[0] as CertificateSet));
+    assert.equal(
+      Buffer.from(stored.data['ca.crt'] ?? '', 'base64').toString(),
+      bundleOf(sets[0] as CertificateSet),
+    );
   });
 
   test('are renewed for ever, and whoever trusts the bundle of yesterday trusts the certificate of today', async () => {
@@ -133,9 +184,16 @@ describe('certificates of our own', () => {
       clock.jump(20 * 86_400_000);
       const set = await replica(api, clock);
       const serving = parse(set.serving.cert);
-      const vouches = (pem: string): boolean => serving.checkIssued(parse(pem)) && serving.verify(parse(pem).publicKey);
-      assert.ok(before.authorities.some(vouches), `day ${day}: a stranger to whoever heard of the last bundle`);
-      assert.ok(serving.validToDate.getTime() > clock.now().epochMilliseconds + 30 * 86_400_000, `day ${day}: about to end`);
+      const vouches = (pem: string): boolean =>
+        serving.checkIssued(parse(pem)) && serving.verify(parse(pem).publicKey);
+      assert.ok(
+        before.authorities.some(vouches),
+        `day ${day}: a stranger to whoever heard of the last bundle`,
+      );
+      assert.ok(
+        serving.validToDate.getTime() > clock.now().epochMilliseconds + 30 * 86_400_000,
+        `day ${day}: about to end`,
+      );
       assert.ok(set.authorities.length <= 2, `day ${day}: ${set.authorities.length} authorities`);
       for (const authority of set.authorities) authorities.add(authority);
       servings.add(set.serving.cert);
@@ -158,22 +216,40 @@ describe('certificates of our own', () => {
     const api = new MemoryServer([secrets]);
     const clock = new VirtualClock(start);
     const log = new FakeLog();
-    const renew = (): Promise<CertificateSet> => selfMade({ api, clock, log, namespace: own, names }, signal);
+    const renew = (): Promise<CertificateSet> =>
+      selfMade({ api, clock, log, namespace: own, names }, signal);
     await renew();
-    const stored = api.get(path) as JsonObject & { readonly metadata: JsonObject; readonly data: JsonObject };
+    const stored = api.get(path) as JsonObject & {
+      readonly metadata: JsonObject;
+      readonly data: JsonObject;
+    };
     const others = {
-      labels: { ...(stored.metadata['labels'] as JsonObject), 'argocd.argoproj.io/instance': 'drydock' },
+      labels: {
+        ...(stored.metadata['labels'] as JsonObject),
+        'argocd.argoproj.io/instance': 'drydock',
+      },
       annotations: { 'reflector.v1.k8s.emberstack.com/reflection-allowed': 'true' },
       ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'u' }],
     };
-    api.put(path, { ...stored, metadata: { ...stored.metadata, ...others }, data: { ...stored.data, 'extra.pem': 'eA==' } });
+    api.put(path, {
+      ...stored,
+      metadata: { ...stored.metadata, ...others },
+      data: { ...stored.data, 'extra.pem': 'eA==' },
+    });
     clock.jump(400 * 86_400_000);
     await renew();
-    const renewed = api.get(path) as JsonObject & { readonly metadata: JsonObject; readonly data: JsonObject };
+    const renewed = api.get(path) as JsonObject & {
+      readonly metadata: JsonObject;
+      readonly data: JsonObject;
+    };
     assert.notEqual(renewed.data['tls.crt'], stored.data['tls.crt']);
-    for (const [field, value] of Object.entries(others)) assert.deepEqual(renewed.metadata[field], value, field);
+    for (const [field, value] of Object.entries(others))
+      assert.deepEqual(renewed.metadata[field], value, field);
     assert.equal(renewed.data['extra.pem'], 'eA==');
-    assert.deepEqual(log.of('info'), ['created webhook certificate', 'renewed webhook certificate']);
+    assert.deepEqual(log.of('info'), [
+      'created webhook certificate',
+      'renewed webhook certificate',
+    ]);
     assert.deepEqual(
       api.calls.filter(({ method }) => method !== 'GET').map(({ method }) => method),
       ['POST', 'PATCH'],
@@ -184,7 +260,10 @@ describe('certificates of our own', () => {
     const api = new MemoryServer([secrets]);
     const clock = new VirtualClock(start);
     const first = await replica(api, clock);
-    api.put(path, { metadata: { name: 'drydock-webhook-cert' }, data: { 'tls.crt': 'bm9uc2Vuc2U=' } });
+    api.put(path, {
+      metadata: { name: 'drydock-webhook-cert' },
+      data: { 'tls.crt': 'bm9uc2Vuc2U=' },
+    });
     const second = await replica(api, clock);
     assert.notDeepEqual(second, first);
     assert.deepEqual(await replica(api, clock), second);
@@ -193,8 +272,10 @@ describe('certificates of our own', () => {
   test('in a Secret that cannot be changed: the error says how it is made anew', async () => {
     const api = new MemoryServer([secrets]);
     api.put(path, { metadata: { name: 'drydock-webhook-cert' }, data: {} });
-    const message = 'Secret "drydock-webhook-cert" is invalid: data: Forbidden: field is immutable when `immutable` is set';
-    api.intercept = ({ method }) => (method === 'PATCH' ? { status: 422, headers: {}, body: { message } } : undefined);
+    const message =
+      'Secret "drydock-webhook-cert" is invalid: data: Forbidden: field is immutable when `immutable` is set';
+    api.intercept = ({ method }) =>
+      method === 'PATCH' ? { status: 422, headers: {}, body: { message } } : undefined;
     await assert.rejects(
       replica(api, new VirtualClock(start)),
       /field is immutable .*\. Delete it, and it is made anew: kubectl -n drydock-system delete secret drydock-webhook-cert$/,
@@ -208,9 +289,14 @@ describe('certificates of our own', () => {
       replica(api, new VirtualClock(start)),
       /cannot read Secret drydock-system\/drydock-webhook-cert: secrets is forbidden/,
     );
-    api.intercept = ({ method }) => (method === 'POST' ? { status: 403, headers: {}, body: { message: 'no' } } : undefined);
-    await assert.rejects(replica(api, new VirtualClock(start)), /cannot write Secret drydock-system\/drydock-webhook-cert: no/);
-    api.intercept = ({ method }) => (method === 'POST' ? { status: 409, headers: {}, body: {} } : undefined);
+    api.intercept = ({ method }) =>
+      method === 'POST' ? { status: 403, headers: {}, body: { message: 'no' } } : undefined;
+    await assert.rejects(
+      replica(api, new VirtualClock(start)),
+      /cannot write Secret drydock-system\/drydock-webhook-cert: no/,
+    );
+    api.intercept = ({ method }) =>
+      method === 'POST' ? { status: 409, headers: {}, body: {} } : undefined;
     const clock = new WaitingClock(start);
     await assert.rejects(replica(api, clock), /keeps being changed by another writer/);
     assert.deepEqual(clock.pauses, [100, 200, 400, 800], 'with a pause before each further round');

@@ -11,13 +11,24 @@ import { type FollowOptions, followCertificate } from './follow.ts';
 import { mountedPair, mountedPlaces } from './mounted.ts';
 import type { CertificateSet } from './plan.ts';
 
-const setOf = (serving: KeyPair, authority: string): CertificateSet => ({ authorities: [authority], authorityKey: '', serving });
+function setOf(serving: KeyPair, authority: string): CertificateSet {
+  return { authorities: [authority], authorityKey: '', serving };
+}
 
-const follow = (
-  given: Partial<FollowOptions>,
-): { readonly clock: VirtualClock; readonly seen: string[]; readonly log: FakeLog; readonly stop: () => Promise<void> } => {
-  const [clock, log, seen, over] = [new VirtualClock(), new FakeLog(), [] as string[], new AbortController()];
-  const nameOf = ({ cert }: KeyPair): string => (cert === clientA.cert ? 'A' : cert === clientB.cert ? 'B' : cert);
+function follow(given: Partial<FollowOptions>): {
+  readonly clock: VirtualClock;
+  readonly seen: string[];
+  readonly log: FakeLog;
+  readonly stop: () => Promise<void>;
+} {
+  const [clock, log, seen, over] = [
+    new VirtualClock(),
+    new FakeLog(),
+    [] as string[],
+    new AbortController(),
+  ];
+  const nameOf = ({ cert }: KeyPair): string =>
+    cert === clientA.cert ? 'A' : cert === clientB.cert ? 'B' : cert;
   const options: FollowOptions = {
     clock,
     log,
@@ -34,7 +45,7 @@ const follow = (
     return work;
   };
   return { clock, seen, log, stop };
-};
+}
 
 describe('the certificate that is shown', () => {
   test('is a mounted one if there is one; nobody is told to trust it, and a new one is shown within ten seconds', async () => {
@@ -104,7 +115,11 @@ describe('mounted files', () => {
   const folder = mkdtemp(join(tmpdir(), 'drydock-test-'));
   after(async () => rm(await folder, { recursive: true }));
   const place = async (name: string): Promise<string> => join(await folder, name);
-  const write = async (path: string, cert: string | undefined, key: string | undefined): Promise<void> => {
+  const write = async (
+    path: string,
+    cert: string | undefined,
+    key: string | undefined,
+  ): Promise<void> => {
     await mkdir(path, { recursive: true });
     if (cert !== undefined) await writeFile(join(path, 'tls.crt'), cert);
     if (key !== undefined) await writeFile(join(path, 'tls.key'), key);
@@ -116,14 +131,25 @@ describe('mounted files', () => {
     const places = mountedPlaces('/certs').map(({ cert, key }) => [cert, key]);
     assert.deepEqual(places, [
       ['/certs/tls.crt', '/certs/tls.key'],
-      ['/apiserver.local.config/certificates/apiserver.crt', '/apiserver.local.config/certificates/apiserver.key'],
-      [join(tmpdir(), 'k8s-webhook-server/serving-certs/tls.crt'), join(tmpdir(), 'k8s-webhook-server/serving-certs/tls.key')],
+      [
+        '/apiserver.local.config/certificates/apiserver.crt',
+        '/apiserver.local.config/certificates/apiserver.key',
+      ],
+      [
+        join(tmpdir(), 'k8s-webhook-server/serving-certs/tls.crt'),
+        join(tmpdir(), 'k8s-webhook-server/serving-certs/tls.key'),
+      ],
     ]);
     assert.equal(mountedPlaces(undefined).length, 2);
   });
 
   test('count as a pair only: the first place with both is taken', async () => {
-    const [none, half, whole, other] = [await place('none'), await place('half'), await place('whole'), await place('other')];
+    const [none, half, whole, other] = [
+      await place('none'),
+      await place('half'),
+      await place('whole'),
+      await place('other'),
+    ];
     await write(half, clientA.cert, undefined);
     await write(whole, clientA.cert, clientA.key);
     await write(other, clientB.cert, clientB.key);
@@ -146,7 +172,13 @@ describe('mounted files', () => {
     const [mixed, odd] = [await place('mixed'), await place('odd')];
     await write(mixed, clientA.cert, serverPair.key);
     await write(odd, 'x', 'y');
-    await assert.rejects(mountedPair(at(mixed)), /mixed\/tls\.key is not the key of .*mixed\/tls\.crt$/);
-    await assert.rejects(mountedPair(at(odd)), /odd\/tls\.crt and .*odd\/tls\.key are not a certificate and a key in PEM$/);
+    await assert.rejects(
+      mountedPair(at(mixed)),
+      /mixed\/tls\.key is not the key of .*mixed\/tls\.crt$/,
+    );
+    await assert.rejects(
+      mountedPair(at(odd)),
+      /odd\/tls\.crt and .*odd\/tls\.key are not a certificate and a key in PEM$/,
+    );
   });
 });

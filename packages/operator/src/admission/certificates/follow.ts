@@ -28,25 +28,36 @@ export type FollowOptions = {
 const lookEveryMs = 10_000;
 const retryMs = 2000;
 
-type Found = { readonly source: 'mounted' | 'self-made'; readonly pair: KeyPair; readonly bundle?: string };
+type Found = {
+  readonly source: 'mounted' | 'self-made';
+  readonly pair: KeyPair;
+  readonly bundle?: string;
+};
 
 /**
  * Finds the certificate. After a mounted certificate it waits for the next one: a certificate of
  * our own would overwrite a caBundle that is not ours.
  */
-const find = async ({ mounted, selfMade }: FollowOptions, before: Found | undefined, signal: AbortSignal): Promise<Found> => {
+async function find(
+  { mounted, selfMade }: FollowOptions,
+  before: Found | undefined,
+  signal: AbortSignal,
+): Promise<Found> {
   const pair = await mounted();
   if (pair !== undefined) return { source: 'mounted', pair };
   if (before?.source === 'mounted') return before;
   const set = await selfMade(signal);
   return { source: 'self-made', pair: set.serving, bundle: bundleOf(set) };
-};
+}
 
 /**
  * Presents the current certificate and each one after it, until the signal is aborted. Never
  * rejects.
  */
-export const followCertificate = async (options: FollowOptions, signal: AbortSignal): Promise<void> => {
+export async function followCertificate(
+  options: FollowOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, log, defects, show, trust } = options;
   let shown: Found | undefined;
   let problem = '';
@@ -66,10 +77,11 @@ export const followCertificate = async (options: FollowOptions, signal: AbortSig
     } catch (error) {
       if (signal.aborted) return;
       const text = defects.textOf('Webhook', 'certificate', error);
-      if (text !== problem) log.warn('failed to obtain the webhook certificate; retrying', { error: text });
+      if (text !== problem)
+        log.warn('failed to obtain the webhook certificate; retrying', { error: text });
       problem = text;
       pause = retryMs;
     }
     await clock.sleep(pause, signal);
   }
-};
+}

@@ -24,38 +24,52 @@ export const backdatedHours = 1;
  * Loads the library, which is large and needed once a year, on demand. It needs the Reflect
  * polyfill of its dependency injection.
  */
-const library = async (): Promise<typeof X509> => {
+async function library(): Promise<typeof X509> {
   await import('reflect-metadata');
   return import('@peculiar/x509');
-};
+}
 
-const lifeFrom = (now: Temporal.Instant, days: number): { readonly notBefore: Date; readonly notAfter: Date } => ({
-  notBefore: new Date(now.subtract({ hours: backdatedHours }).epochMilliseconds),
-  notAfter: new Date(now.add({ hours: days * 24 }).epochMilliseconds),
-});
+function lifeFrom(
+  now: Temporal.Instant,
+  days: number,
+): { readonly notBefore: Date; readonly notAfter: Date } {
+  return {
+    notBefore: new Date(now.subtract({ hours: backdatedHours }).epochMilliseconds),
+    notAfter: new Date(now.add({ hours: days * 24 }).epochMilliseconds),
+  };
+}
 
 /** Returns a serial number: positive and 127 bits long, as RFC 5280 demands. */
-const serial = (): string => {
+function serial(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return bytes.toString('hex');
-};
+}
 
-const pemOfKey = async (key: CryptoKey): Promise<string> => {
+async function pemOfKey(key: CryptoKey): Promise<string> {
   const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64');
   return `-----BEGIN PRIVATE KEY-----\n${(der.match(/.{1,64}/g) ?? []).join('\n')}\n-----END PRIVATE KEY-----\n`;
-};
+}
 
-const keyOfPem = (pem: string): Promise<CryptoKey> =>
-  webcrypto.subtle.importKey('pkcs8', Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64'), algorithm, false, ['sign']);
+function keyOfPem(pem: string): Promise<CryptoKey> {
+  return webcrypto.subtle.importKey(
+    'pkcs8',
+    Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64'),
+    algorithm,
+    false,
+    ['sign'],
+  );
+}
 
-const newKeys = (): Promise<webcrypto.CryptoKeyPair> => webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}
 
 /**
  * Creates a new authority. Its name contains its creation time, which distinguishes an old and a
  * new one.
  */
-export const makeAuthority = async (now: Temporal.Instant): Promise<KeyPair> => {
+export async function makeAuthority(now: Temporal.Instant): Promise<KeyPair> {
   const x509 = await library();
   const keys = await newKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -66,15 +80,22 @@ export const makeAuthority = async (now: Temporal.Instant): Promise<KeyPair> => 
     keys,
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      new x509.KeyUsagesExtension(
+        x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign,
+        true,
+      ),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
   return { cert: `${certificate.toString('pem')}\n`, key: await pemOfKey(keys.privateKey) };
-};
+}
 
 /** Creates a server certificate for these names and IP addresses, signed by the authority. */
-export const makeServing = async (authority: KeyPair, names: readonly string[], now: Temporal.Instant): Promise<KeyPair> => {
+export async function makeServing(
+  authority: KeyPair,
+  names: readonly string[],
+  now: Temporal.Instant,
+): Promise<KeyPair> {
   const x509 = await library();
   const keys = await newKeys();
   const issuer = new x509.X509Certificate(authority.cert);
@@ -90,10 +111,12 @@ export const makeServing = async (authority: KeyPair, names: readonly string[], 
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(names.map(value => ({ type: isIP(value) > 0 ? 'ip' : 'dns', value }) as const)),
+      new x509.SubjectAlternativeNameExtension(
+        names.map(value => ({ type: isIP(value) > 0 ? 'ip' : 'dns', value }) as const),
+      ),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
   return { cert: `${certificate.toString('pem')}\n`, key: await pemOfKey(keys.privateKey) };
-};
+}

@@ -9,7 +9,11 @@ import { backdatedHours } from './make.ts';
  * The stored set: the certificates of all authorities that must be trusted, newest first, and the
  * key of the newest.
  */
-export type CertificateSet = { readonly authorities: readonly string[]; readonly authorityKey: string; readonly serving: KeyPair };
+export type CertificateSet = {
+  readonly authorities: readonly string[];
+  readonly authorityKey: string;
+  readonly serving: KeyPair;
+};
 
 /**
  * The due renewal. `everything`: there is no set, or none that is usable. `authority`: a new one is
@@ -31,8 +35,9 @@ const authorityAgeMinutes = 10;
 
 const dayMs = 86_400_000;
 
-const covers = (certificate: X509Certificate, name: string): boolean =>
-  (isIP(name) > 0 ? certificate.checkIP(name) : certificate.checkHost(name)) !== undefined;
+function covers(certificate: X509Certificate, name: string): boolean {
+  return (isIP(name) > 0 ? certificate.checkIP(name) : certificate.checkHost(name)) !== undefined;
+}
 
 type Parsed = {
   readonly authorities: readonly [X509Certificate, ...X509Certificate[]];
@@ -40,11 +45,12 @@ type Parsed = {
 };
 
 /** Parses the set; undefined if a part is missing, cannot be read, or does not match the other. */
-const parse = ({ authorities, authorityKey, serving }: CertificateSet): Parsed | undefined => {
+function parse({ authorities, authorityKey, serving }: CertificateSet): Parsed | undefined {
   try {
     const [newest, ...older] = authorities.map(pem => new X509Certificate(pem));
     const certificate = new X509Certificate(serving.cert);
-    if (newest === undefined || !newest.checkPrivateKey(createPrivateKey(authorityKey))) return undefined;
+    if (newest === undefined || !newest.checkPrivateKey(createPrivateKey(authorityKey)))
+      return undefined;
     return certificate.checkPrivateKey(createPrivateKey(serving.key))
       ? { authorities: [newest, ...older], serving: certificate }
       : undefined;
@@ -52,45 +58,65 @@ const parse = ({ authorities, authorityKey, serving }: CertificateSet): Parsed |
     // With any error in it, it is unusable.
     return undefined;
   }
-};
+}
 
-const leftMs = ({ validToDate }: X509Certificate, now: number): number => validToDate.getTime() - now;
+function leftMs({ validToDate }: X509Certificate, now: number): number {
+  return validToDate.getTime() - now;
+}
 
 /**
  * Reports whether the certificate has not expired. Its start is not checked: a replica whose clock
  * is fast may have created it.
  */
-const isValid = (certificate: X509Certificate, now: number): boolean => leftMs(certificate, now) > 0;
+function isValid(certificate: X509Certificate, now: number): boolean {
+  return leftMs(certificate, now) > 0;
+}
 
-const isVouchedFor = ({ authorities, serving }: Parsed, now: number): boolean =>
-  authorities.some(authority => isValid(authority, now) && serving.issuer === authority.subject && serving.verify(authority.publicKey));
+function isVouchedFor({ authorities, serving }: Parsed, now: number): boolean {
+  return authorities.some(
+    authority =>
+      isValid(authority, now) &&
+      serving.issuer === authority.subject &&
+      serving.verify(authority.publicKey),
+  );
+}
 
 /** Returns what has to be created at this moment, for a server with these names. */
-export const dueOf = (set: CertificateSet | undefined, names: readonly string[], at: Temporal.Instant): Due => {
+export function dueOf(
+  set: CertificateSet | undefined,
+  names: readonly string[],
+  at: Temporal.Instant,
+): Due {
   const parsed = set && parse(set);
   if (parsed === undefined) return 'everything';
   const now = at.epochMilliseconds;
   const { authorities, serving } = parsed;
   const [newest] = authorities;
   if (!isValid(newest, now)) return 'everything';
-  const isOfUse = isVouchedFor(parsed, now) && isValid(serving, now) && names.every(name => covers(serving, name));
+  const isOfUse =
+    isVouchedFor(parsed, now) &&
+    isValid(serving, now) &&
+    names.every(name => covers(serving, name));
   if (!isOfUse) return 'serving';
   if (leftMs(newest, now) < authorityLeftDays * dayMs) return 'authority';
   const life = serving.validToDate.getTime() - serving.validFromDate.getTime();
-  const isKnown = now - newest.validFromDate.getTime() >= (backdatedHours * 60 + authorityAgeMinutes) * 60_000;
+  const isKnown =
+    now - newest.validFromDate.getTime() >= (backdatedHours * 60 + authorityAgeMinutes) * 60_000;
   return isKnown && leftMs(serving, now) < life / 3 ? 'serving' : 'nothing';
-};
+}
 
 /**
  * Returns the names of the certificate, which are kept when another replica with names of its own
  * renews it.
  */
-export const namesIn = (pem: string): readonly string[] =>
-  (new X509Certificate(pem).subjectAltName ?? '').split(', ').flatMap(entry => {
+export function namesIn(pem: string): readonly string[] {
+  return (new X509Certificate(pem).subjectAltName ?? '').split(', ').flatMap(entry => {
     const cut = entry.indexOf(':');
     return cut === -1 ? [] : [entry.slice(cut + 1)];
   });
+}
 
 /** Returns the authorities that may still vouch for something. */
-export const unexpired = (authorities: readonly string[], at: Temporal.Instant): readonly string[] =>
-  authorities.filter(pem => leftMs(new X509Certificate(pem), at.epochMilliseconds) > 0);
+export function unexpired(authorities: readonly string[], at: Temporal.Instant): readonly string[] {
+  return authorities.filter(pem => leftMs(new X509Certificate(pem), at.epochMilliseconds) > 0);
+}

@@ -4,11 +4,11 @@ import type { Review } from '../review.ts';
 
 /** Objects and requests for tests. */
 
-const kindOf = (name: string): AdmissionKind => {
+function kindOf(name: string): AdmissionKind {
   const found = admissionKinds().find(kind => kind.name === name);
   if (found === undefined) throw new Error(`no kind ${name}`);
   return found;
-};
+}
 
 export const medik8s = kindOf('nodemaintenances.nodemaintenance.medik8s.io');
 export const kubevirt = kindOf('nodemaintenances.nodemaintenance.kubevirt.io');
@@ -31,33 +31,61 @@ export const collections: readonly string[] = [
 
 export const controlPlane = { 'node-role.kubernetes.io/control-plane': '' };
 
-export const node = (name: string, labels: Readonly<Record<string, string>> = {}, ready = 'True'): JsonObject => ({
-  metadata: { name, uid: `uid-${name}`, labels },
-  status: { conditions: [{ type: 'Ready', status: ready }] },
-});
+export function node(
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+  ready = 'True',
+): JsonObject {
+  return {
+    metadata: { name, uid: `uid-${name}`, labels },
+    status: { conditions: [{ type: 'Ready', status: ready }] },
+  };
+}
 
 /** An object as the webhook sees it: the API server has given it its uid by then. */
-export const object = (name: string, nodeName: string, over: JsonObject = {}, metadata: JsonObject = {}): JsonObject => ({
-  metadata: { name, uid: `uid-${name}`, generation: 1, ...metadata },
-  spec: { nodeName, ...over },
-});
+export function object(
+  name: string,
+  nodeName: string,
+  over: JsonObject = {},
+  metadata: JsonObject = {},
+): JsonObject {
+  return {
+    metadata: { name, uid: `uid-${name}`, generation: 1, ...metadata },
+    spec: { nodeName, ...over },
+  };
+}
 
-export const nameOf = ({ metadata }: JsonObject): string => (metadata as { readonly name: string }).name;
+export function nameOf({ metadata }: JsonObject): string {
+  return (metadata as { readonly name: string }).name;
+}
 
-export const pathOf = (kind: AdmissionKind, name: string): string => `${kind.collections[0]}/${name}`;
+export function pathOf(kind: AdmissionKind, name: string): string {
+  return `${kind.collections[0]}/${name}`;
+}
 
-export const review = (kind: AdmissionKind, operation: string, given: Partial<Review> = {}): Review => ({
-  apiVersion: 'admission.k8s.io/v1',
-  uid: 'request',
-  operation,
-  kind: kind.kind,
-  version: kind.versions[0] ?? '',
-  namespace: '',
-  user: { username: 'ann', groups: ['system:authenticated'] },
-  subresource: '',
-  dryRun: false,
-  ...given,
-});
+export function review(
+  kind: AdmissionKind,
+  operation: string,
+  given: Partial<Review> = {},
+): Review {
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    uid: 'request',
+    operation,
+    kind: kind.kind,
+    version: kind.versions[0] ?? '',
+    namespace: '',
+    user: { username: 'ann', groups: ['system:authenticated'] },
+    subresource: '',
+    dryRun: false,
+    ...given,
+  };
+}
 
-export const creation = (kind: AdmissionKind, created: JsonObject, given: Partial<Review> = {}): Review =>
-  review(kind, 'CREATE', { object: created, ...given });
+export function creation(
+  kind: AdmissionKind,
+  created: JsonObject,
+  given: Partial<Review> = {},
+): Review {
+  return review(kind, 'CREATE', { object: created, ...given });
+}

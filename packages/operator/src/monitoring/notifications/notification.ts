@@ -10,17 +10,28 @@ export type Notification = {
 };
 
 /** Returns the content by which two events are equal. */
-export const contentOf = ({ about, reason, message }: KubeEvent): string =>
-  JSON.stringify([about.apiVersion, about.kind, about.namespace ?? '', about.name, about.uid, reason, message]);
+export function contentOf({ about, reason, message }: KubeEvent): string {
+  return JSON.stringify([
+    about.apiVersion,
+    about.kind,
+    about.namespace ?? '',
+    about.name,
+    about.uid,
+    reason,
+    message,
+  ]);
+}
 
-export const notificationOf = (event: KubeEvent, at: Temporal.Instant): Notification => ({
-  event,
-  at,
-  id: createHash('sha256')
-    .update(`${contentOf(event)} ${at.toString()}`)
-    .digest('hex')
-    .slice(0, 32),
-});
+export function notificationOf(event: KubeEvent, at: Temporal.Instant): Notification {
+  return {
+    event,
+    at,
+    id: createHash('sha256')
+      .update(`${contentOf(event)} ${at.toString()}`)
+      .digest('hex')
+      .slice(0, 32),
+  };
+}
 
 /** Groups of events that a receiver may select by one word. */
 export const groups = ['plans', 'blocked', 'announcements', 'all'] as const;
@@ -39,11 +50,18 @@ const isIn: Readonly<Record<EventGroup, (event: KubeEvent) => boolean>> = {
   all: () => true,
 };
 
-const isGroup = (word: string): word is EventGroup => groups.some(group => group === word);
+function isGroup(word: string): word is EventGroup {
+  return groups.some(group => group === word);
+}
 
 /** Returns whether a word is a group, or `KIND/REASON`. */
-export const isSelector = (word: string): boolean => isGroup(word) || /^[A-Z][A-Za-z]{0,62}\/[A-Z][A-Za-z]{0,126}$/.test(word);
+export function isSelector(word: string): boolean {
+  return isGroup(word) || /^[A-Z][A-Za-z]{0,62}\/[A-Z][A-Za-z]{0,126}$/.test(word);
+}
 
 /** Returns whether one of the selectors matches this event. */
-export const isSelected = (event: KubeEvent, selectors: readonly string[]): boolean =>
-  selectors.some(word => (isGroup(word) ? isIn[word](event) : word === `${event.about.kind}/${event.reason}`));
+export function isSelected(event: KubeEvent, selectors: readonly string[]): boolean {
+  return selectors.some(word =>
+    isGroup(word) ? isIn[word](event) : word === `${event.about.kind}/${event.reason}`,
+  );
+}

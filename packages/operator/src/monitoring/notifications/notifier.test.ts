@@ -9,20 +9,31 @@ import { type Answer, type ServedRequest, serving } from '@drydock/utils/testing
 import { Notifier } from './notifier.ts';
 import { readReceivers } from './receivers-file.ts';
 
-/** Whoever is notified is somebody else's server: it may refuse, be slow or lie, and nothing waits for it. */
+/**
+ * Whoever is notified is somebody else's server: it may refuse, be slow or lie, and nothing waits
+ * for it.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-notifications-'));
 after(() => rmSync(folder, { recursive: true }));
 const secret = 'T0K3N-of-a-webhook';
 
-const event = (over: Partial<KubeEvent> = {}, kind = 'MaintenancePlan'): KubeEvent => ({
-  type: 'Warning',
-  reason: 'Halted',
-  message: 'Halted: 2 nodes <failed> & more',
-  component: 'drydock',
-  about: { apiVersion: 'drydock.dev/v1alpha1', kind, name: 'kernel', uid: 'u1', resourceVersion: '7' },
-  ...over,
-});
+function event(over: Partial<KubeEvent> = {}, kind = 'MaintenancePlan'): KubeEvent {
+  return {
+    type: 'Warning',
+    reason: 'Halted',
+    message: 'Halted: 2 nodes <failed> & more',
+    component: 'drydock',
+    about: {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind,
+      name: 'kernel',
+      uid: 'u1',
+      resourceVersion: '7',
+    },
+    ...over,
+  };
+}
 
 type Bench = {
   readonly notifier: Notifier;
@@ -35,11 +46,11 @@ type Bench = {
   readonly write: (receivers: string) => void;
 };
 
-const bench = async (
+async function bench(
   receivers: (base: string) => string,
   answer: (asked: ServedRequest) => Answer,
   use: (bench: Bench) => Promise<void>,
-): Promise<void> => {
+): Promise<void> {
   await using server = await serving(answer);
   const file = join(folder, 'receivers.yaml');
   const write = (text: string): void => writeFileSync(file, `receivers:\n${text}`);
@@ -47,9 +58,12 @@ const bench = async (
   const clock = new VirtualClock(Temporal.Instant.from('2026-11-21T08:00:00Z'));
   const counted: string[] = [];
   const logged: string[] = [];
-  const line = (text: string, fields?: object): void => void logged.push(`${text} ${JSON.stringify(fields)}`);
+  const line = (text: string, fields?: object): void =>
+    void logged.push(`${text} ${JSON.stringify(fields)}`);
   const log: Log = { ...silentLog, info: line, warn: line };
-  const meter = { notified: (receiver: string, result: string) => void counted.push(`${receiver} ${result}`) };
+  const meter = {
+    notified: (receiver: string, result: string) => void counted.push(`${receiver} ${result}`),
+  };
   const pass = async (seconds: number): Promise<void> => {
     await new Promise(resolve => setTimeout(resolve, 60));
     await clock.advance(1000 * seconds);
@@ -65,15 +79,20 @@ const bench = async (
     write,
   });
   assert.doesNotMatch(logged.join('\n'), new RegExp(secret));
-};
+}
 
-const bodyOf = (asked: ServedRequest | undefined): JsonObject => JSON.parse(asked?.body ?? '{}') as JsonObject;
-const ok = (): Answer => ({ status: 202, text: 'ok' });
+function bodyOf(asked: ServedRequest | undefined): JsonObject {
+  return JSON.parse(asked?.body ?? '{}') as JsonObject;
+}
+function ok(): Answer {
+  return { status: 202, text: 'ok' };
+}
 
 describe('what is sent', () => {
   test('a CloudEvent of the structured mode, with an id that stays the same when it is tried again', async () => {
     let failing = true;
-    const receivers = (base: string): string => `- {kind: cloudevents, url: "${base}/in", source: /clusters/a, on: [all]}`;
+    const receivers = (base: string): string =>
+      `- {kind: cloudevents, url: "${base}/in", source: /clusters/a, on: [all]}`;
     await bench(
       receivers,
       () => ({ status: failing ? 503 : 200, text: '' }),
@@ -117,20 +136,31 @@ describe('what is sent', () => {
         bodyOf(of('/s'))['text'],
         '*MaintenancePlan* kernel: Halted: 2 nodes &lt;failed&gt; &amp; more (Halted, 2026-11-21T08:00:00Z)',
       );
-      assert.match(of('/t')?.body ?? '', /"type":"TextRun","text":"MaintenancePlan kernel: Halted: Halted: 2 nodes <failed> & more"/);
+      assert.match(
+        of('/t')?.body ?? '',
+        /"type":"TextRun","text":"MaintenancePlan kernel: Halted: Halted: 2 nodes <failed> & more"/,
+      );
       assert.equal(of('/t')?.headers.authorization, `Bearer ${secret}`);
     });
   });
 
   test('what people have written acts on no terminal, is one line, and does not hide in a chat', async () => {
     const receivers = (base: string): string =>
-      ['slack', 'teams', 'cloudevents'].map(kind => `\n- {name: ${kind}, kind: ${kind}, url: "${base}/${kind}"}`).join('');
+      ['slack', 'teams', 'cloudevents']
+        .map(kind => `\n- {name: ${kind}, kind: ${kind}, url: "${base}/${kind}"}`)
+        .join('');
     await bench(receivers, ok, async ({ notifier, asked, pass }) => {
-      notifier.record(event({ message: 'new disk\u001b]0;x\u0007\nplan kernel: Complete\u202e\u200b\u2028' }));
+      notifier.record(
+        event({ message: 'new disk\u001b]0;x\u0007\nplan kernel: Complete\u202e\u200b\u2028' }),
+      );
       await pass(0);
       assert.equal(asked.length, 3);
       for (const { path, body } of asked) {
-        assert.match(body, /new disk\^\[\]0;x\^G\\\\nplan kernel: Complete\\\\u202e\\\\u200b\\\\u2028/, path);
+        assert.match(
+          body,
+          /new disk\^\[\]0;x\^G\\\\nplan kernel: Complete\\\\u202e\\\\u200b\\\\u2028/,
+          path,
+        );
         assert.doesNotMatch(body, /\\u001b|\\u0007|[^\\]\\n|[\u202e\u200b\u2028]/, path);
       }
     });
@@ -148,8 +178,15 @@ describe('what is sent', () => {
       notifier.record(event({ reason: 'NodeDrained', type: 'Normal' }, 'Maintenance'));
       notifier.record(event({ reason: 'Scheduled', type: 'Normal' }, 'MachineMaintenance'));
       await pass(0);
-      const told = asked.map(({ path, body }) => `${path} ${/: (\w+): /.exec(body)?.[1] ?? ''}`).toSorted();
-      assert.deepEqual(told, ['/blocked DrainBlocked', '/one NodeDone', '/one Scheduled', '/plans Halted']);
+      const told = asked
+        .map(({ path, body }) => `${path} ${/: (\w+): /.exec(body)?.[1] ?? ''}`)
+        .toSorted();
+      assert.deepEqual(told, [
+        '/blocked DrainBlocked',
+        '/one NodeDone',
+        '/one Scheduled',
+        '/plans Halted',
+      ]);
     });
   });
 
@@ -173,8 +210,12 @@ describe('what is sent', () => {
 });
 
 describe('receivers that misbehave', () => {
-  const slack = (base: string): string => `- {kind: slack, url_file: address, timeout: 2s}\n# ${base}`;
-  const withAddress = async (answer: (asked: ServedRequest) => Answer, use: (bench: Bench) => Promise<void>): Promise<void> =>
+  const slack = (base: string): string =>
+    `- {kind: slack, url_file: address, timeout: 2s}\n# ${base}`;
+  const withAddress = async (
+    answer: (asked: ServedRequest) => Answer,
+    use: (bench: Bench) => Promise<void>,
+  ): Promise<void> =>
     bench(
       base => {
         writeFileSync(join(folder, 'address'), `${base}/hooks/${secret}\n`);
@@ -191,7 +232,9 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         for (const seconds of [0, 1, 5, 30, 120, 600]) await pass(seconds);
         assert.deepEqual([asked.length, counted], [5, ['default failed']]);
-        assert.deepEqual(logged, ['failed to send a notification to a receiver; giving up on it {"receiver":"default","why":"HTTP 500"}']);
+        assert.deepEqual(logged, [
+          'failed to send a notification to a receiver; giving up on it {"receiver":"default","why":"HTTP 500"}',
+        ]);
         notifier.record(event({ reason: 'Paused' }));
         await pass(0);
         assert.equal(asked.length, 6);
@@ -228,7 +271,8 @@ describe('receivers that misbehave', () => {
     await withAddress(
       () => 'hang',
       async ({ notifier, counted, logged }) => {
-        for (let number = 0; number < 150; number += 1) notifier.record(event({ message: String(number) }));
+        for (let number = 0; number < 150; number += 1)
+          notifier.record(event({ message: String(number) }));
         assert.equal(counted.filter(one => one === 'default dropped').length, 49);
         assert.match(logged.join(), /too many notifications wait/);
         await notifier.close(0);
@@ -264,17 +308,32 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         await pass(0);
         assert.equal(asked.length, 0);
-        assert.match(logged.join(), /failed to read the file of --notification-config: nobody is notified/);
+        assert.match(
+          logged.join(),
+          /failed to read the file of --notification-config: nobody is notified/,
+        );
       },
     );
   });
 });
 
 const wrong: readonly (readonly [what: string, text: string, says: RegExp])[] = [
-  ['a kind that is none', '- {kind: pigeon, url: "http://x"}', /receivers\[0\]\.kind in .* is none of cloudevents, slack, teams/],
-  ['an odd key', '- {kind: slack, url: "http://x", colour: red}', /receivers\[0\]\.colour in .* is not known here/],
+  [
+    'a kind that is none',
+    '- {kind: pigeon, url: "http://x"}',
+    /receivers\[0\]\.kind in .* is none of cloudevents, slack, teams/,
+  ],
+  [
+    'an odd key',
+    '- {kind: slack, url: "http://x", colour: red}',
+    /receivers\[0\]\.colour in .* is not known here/,
+  ],
   ['no address', '- {kind: slack}', /receivers\[0\]\.url in .* is missing/],
-  ['two addresses', '- {kind: slack, url: "http://x", url_file: f}', /receivers\[0\]\.url_file in .* cannot be there beside url/],
+  [
+    'two addresses',
+    '- {kind: slack, url: "http://x", url_file: f}',
+    /receivers\[0\]\.url_file in .* cannot be there beside url/,
+  ],
   [
     'an odd placeholder',
     '- {kind: slack, url: "http://x", template: "{{secret}}"}',
@@ -285,7 +344,11 @@ const wrong: readonly (readonly [what: string, text: string, says: RegExp])[] = 
     '- {kind: slack, url: "http://x", on: [everything]}',
     /on in .* neither one of plans, blocked, announcements, all nor KIND\/REASON/,
   ],
-  ['the same name twice', '- {kind: slack, url: "http://x"}\n- {kind: teams, url: "http://y"}', /receivers in .* has default twice/],
+  [
+    'the same name twice',
+    '- {kind: slack, url: "http://x"}\n- {kind: teams, url: "http://y"}',
+    /receivers in .* has default twice/,
+  ],
 ];
 
 for (const [what, text, says] of wrong) {
@@ -296,4 +359,5 @@ for (const [what, text, says] of wrong) {
   });
 }
 
-test('a file that is not there notifies nobody', () => assert.deepEqual(readReceivers(join(folder, 'none.yaml')), []));
+test('a file that is not there notifies nobody', () =>
+  assert.deepEqual(readReceivers(join(folder, 'none.yaml')), []));

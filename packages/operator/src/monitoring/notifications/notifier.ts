@@ -86,7 +86,14 @@ export class Notifier implements Recorder {
     for (const sender of this.#senders) void sender.close(0);
     this.#configs = configs;
     this.#senders = configs.map(
-      config => new Sender({ config, clock, log, defects, told: result => meter?.notified(config.name, result) }),
+      config =>
+        new Sender({
+          config,
+          clock,
+          log,
+          defects,
+          told: result => meter?.notified(config.name, result),
+        }),
     );
   }
 }

@@ -30,27 +30,31 @@ const pausesMs = [1000, 5000, 30_000, 120_000];
 const maxPauseMs = 300_000;
 
 /** Outcome of one attempt. `why` contains no URL: those of chat services are secrets. */
-type SendAttempt = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
+type SendAttempt =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
 
-const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+function isPassing(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500;
+}
 
-const pauseIn = ({ headers }: HttpResponse): { readonly pauseMs?: number } => {
+function pauseIn({ headers }: HttpResponse): { readonly pauseMs?: number } {
   const seconds = Number(headers['retry-after']);
   return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, maxPauseMs) } : {};
-};
+}
 
-const judged = (said: HttpResponse): SendAttempt => {
+function judged(said: HttpResponse): SendAttempt {
   const { status } = said;
   if (status >= 200 && status < 300) return { kind: 'sent' };
   const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;
   return isPassing(status) ? { kind: 'again', why, ...pauseIn(said) } : { kind: 'refused', why };
-};
+}
 
 /** Returns the code of an error: Node's messages about a connection add at most host and port. */
-const codeOf = (error: unknown): string => {
+function codeOf(error: unknown): string {
   const { code } = error as { readonly code?: unknown };
   return typeof code === 'string' ? code : 'no answer';
-};
+}
 
 export class Sender {
   readonly #options: SenderOptions;
@@ -99,7 +103,10 @@ export class Sender {
     const { log, config, told } = this.#options;
     this.#waiting.shift();
     told('dropped');
-    if (!this.#isFull) log.warn('too many notifications wait for a receiver; the oldest are dropped', { receiver: config.name });
+    if (!this.#isFull)
+      log.warn('too many notifications wait for a receiver; the oldest are dropped', {
+        receiver: config.name,
+      });
     this.#isFull = true;
   }
 
@@ -129,17 +136,26 @@ export class Sender {
     using deadline = new Deadline(clock, config.timeoutMs, [this.#stop.signal]);
     try {
       const url = this.#url();
-      if (url === undefined) return { kind: 'again', why: 'its url_file has no http:// or https:// address' };
-      return judged(await this.#carrier.call(buildRequest(config, url, notification), deadline.signal));
+      if (url === undefined)
+        return { kind: 'again', why: 'its url_file has no http:// or https:// address' };
+      return judged(
+        await this.#carrier.call(buildRequest(config, url, notification), deadline.signal),
+      );
     } catch (error) {
       if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
-      return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : this.#why(error) };
+      return {
+        kind: 'again',
+        why: deadline.expired
+          ? `no response within ${config.timeoutMs / 1000} s`
+          : this.#why(error),
+      };
     }
   }
 
   /** Returns the code alone: the message may contain the URL, which is a secret of the receiver. */
   #why(error: unknown): string {
-    if (isDefect(error)) this.#options.defects.tell('Process', `receiver ${this.#options.config.name}`, error);
+    if (isDefect(error))
+      this.#options.defects.tell('Process', `receiver ${this.#options.config.name}`, error);
     return codeOf(error);
   }
 
@@ -155,14 +171,19 @@ export class Sender {
 
   #well(): true {
     const { log, config } = this.#options;
-    if (!this.#isWell) log.info('a receiver of notifications responds again', { receiver: config.name });
+    if (!this.#isWell)
+      log.info('a receiver of notifications responds again', { receiver: config.name });
     this.#isWell = true;
     return true;
   }
 
   #unwell(why: string): false {
     const { log, config } = this.#options;
-    if (this.#isWell) log.warn('failed to send a notification to a receiver; giving up on it', { receiver: config.name, why });
+    if (this.#isWell)
+      log.warn('failed to send a notification to a receiver; giving up on it', {
+        receiver: config.name,
+        why,
+      });
     this.#isWell = false;
     return false;
   }

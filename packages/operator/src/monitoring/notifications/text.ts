@@ -23,14 +23,28 @@ export const defaultTemplate = '{{kind}} {{name}}: {{reason}}: {{message}}';
 const placeholder = /\{\{\s*([^{}]*?)\s*\}\}/g;
 
 /** Returns the first unknown placeholder. */
-export const unknownPlaceholder = (template: string): string | undefined =>
-  [...template.matchAll(placeholder)].map(([, name = '']) => name).find(name => !fieldNames.includes(name));
+export function unknownPlaceholder(template: string): string | undefined {
+  return [...template.matchAll(placeholder)]
+    .map(([, name = '']) => name)
+    .find(name => !fieldNames.includes(name));
+}
 
-const bounded = (text: string): string => printableLines(text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
+function bounded(text: string): string {
+  return printableLines(text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
+}
 
 /**
  * Returns the template with the fields of the notification, each in one row and escaped; line
  * breaks of the template stay.
  */
-export const textOf = (template: string, notification: Notification, escape: (text: string) => string): string =>
-  bounded(template.replaceAll(placeholder, (_all, name: string) => escape(printable(fields[name]?.(notification) ?? ''))));
+export function textOf(
+  template: string,
+  notification: Notification,
+  escape: (text: string) => string,
+): string {
+  return bounded(
+    template.replaceAll(placeholder, (_all, name: string) =>
+      escape(printable(fields[name]?.(notification) ?? '')),
+    ),
+  );
+}

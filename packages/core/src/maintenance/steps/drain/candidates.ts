@@ -7,13 +7,22 @@ import { type DrainView, isStopped } from './view.ts';
 import type { VmAssessment } from './vms.ts';
 
 /** Returns the grace period in seconds to send; undefined means the pod's own. */
-const graceOf = (pod: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
+function graceOf(
+  pod: Pod,
+  { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy,
+): number | undefined {
   const wanted = gracePeriodSeconds >= 0 ? gracePeriodSeconds : undefined;
   const own = isTerminating(pod) ? pod.deletionGraceSeconds : pod.graceSeconds;
   return most !== undefined && (wanted ?? own) > most ? most : wanted;
-};
+}
 
-const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
+function candidateOf(
+  view: DrainView,
+  pod: Pod,
+  wave: number,
+  vmPod: VmPod | undefined,
+  now: Temporal.Instant,
+): EvictionCandidate {
   const { policy } = view.progress.request;
   const past = escalationFor(view, vmPod, now);
   const grace = past.escalated === true ? undefined : graceOf(pod, policy);
@@ -26,27 +35,32 @@ const candidateOf = (view: DrainView, pod: Pod, wave: number, vmPod: VmPod | und
     ...(grace !== undefined && { gracePeriodSeconds: grace }),
     ...past,
   };
-};
+}
 
 /** Returns a candidate whose end is only waited for. */
-const goingByItself = (pod: Pod, wave: number): EvictionCandidate => ({ pod, wave, method: 'evict', escalated: false });
+function goingByItself(pod: Pod, wave: number): EvictionCandidate {
+  return { pod, wave, method: 'evict', escalated: false };
+}
 
 /** Wave after all others: the operator's own pod leaves when its work is done. */
 const lastWave = Number.MAX_SAFE_INTEGER;
 
-const isMorePermissive = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
-  one.method === other.method ? one.mayStopVm === true && other.mayStopVm === undefined : one.method === 'delete';
+function isMorePermissive(one: EvictionCandidate, other: EvictionCandidate): boolean {
+  return one.method === other.method
+    ? one.mayStopVm === true && other.mayStopVm === undefined
+    : one.method === 'delete';
+}
 
 /**
  * Returns every pod that at least one request wants gone, once; the request with the most powers
  * decides the method.
  */
-export const candidatesOf = (
+export function candidatesOf(
   views: readonly DrainView[],
   self: string | undefined,
   { vmPods }: VmAssessment,
   now: Temporal.Instant,
-): readonly EvictionCandidate[] => {
+): readonly EvictionCandidate[] {
   const candidates = new Map<string, EvictionCandidate>();
   for (const view of views) {
     const stopped = isStopped(view);
@@ -54,9 +68,12 @@ export const candidatesOf = (
       if (behavior.behavior !== 'evict' || (stopped && !isTerminating(pod))) continue;
       const known = candidates.get(pod.uid);
       const wave = pod.key === self ? lastWave : behavior.wave;
-      const candidate = stopped ? goingByItself(pod, wave) : candidateOf(view, pod, wave, vmPods.get(pod.uid), now);
-      if (known === undefined || isMorePermissive(candidate, known)) candidates.set(pod.uid, candidate);
+      const candidate = stopped
+        ? goingByItself(pod, wave)
+        : candidateOf(view, pod, wave, vmPods.get(pod.uid), now);
+      if (known === undefined || isMorePermissive(candidate, known))
+        candidates.set(pod.uid, candidate);
     }
   }
   return [...candidates.values()];
-};
+}

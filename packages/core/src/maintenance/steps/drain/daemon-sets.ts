@@ -10,16 +10,17 @@ import type { NodeSnapshot } from '../../snapshot.ts';
 const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 /** Returns lookups for DaemonSets that pods of the node name and that no watch has delivered. */
-const unknownOf = ({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): readonly Lookup[] => {
+function unknownOf({ pods = [], daemonSets, goneDaemonSets }: NodeSnapshot): readonly Lookup[] {
   if (daemonSets === undefined || goneDaemonSets === undefined) return [];
   const lookups = new Map<string, Lookup>();
   for (const { namespace, owner } of pods.filter(isDaemonSetPod)) {
     const { name, uid } = owner ?? { name: '', uid: '' };
     const key = `${namespace}/${name}`;
-    if (objectName.test(name) && !daemonSets.has(key) && !goneDaemonSets.has(uid)) lookups.set(uid, { kind: 'DaemonSet', key, uid });
+    if (objectName.test(name) && !daemonSets.has(key) && !goneDaemonSets.has(uid))
+      lookups.set(uid, { kind: 'DaemonSet', key, uid });
   }
   return [...lookups.values()];
-};
+}
 
 /**
  * Looks up unknown DaemonSets. Their watch may lag behind that of the pods, and a pod whose

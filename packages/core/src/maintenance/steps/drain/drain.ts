@@ -2,7 +2,12 @@ import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
 import { deadNodeOf } from '../../../drain/blockers/dead-node.ts';
 import { type PlanContext, plan } from '../../../drain/plan.ts';
 import { byKey } from '../../../pod/pod.ts';
-import { isDraining, type ReconcileContext, type ReconcileStep, type RequestProgress } from '../../reconcile-context.ts';
+import {
+  isDraining,
+  type ReconcileContext,
+  type ReconcileStep,
+  type RequestProgress,
+} from '../../reconcile-context.ts';
 import { candidatesOf } from './candidates.ts';
 import { ended, nextRung, nextShutDown } from './escalation.ts';
 import { ownPodOn, stayOf, withoutOwn } from './own-pod.ts';
@@ -15,15 +20,41 @@ import { assessVms, type VmAssessment } from './vms.ts';
  * Returns the pods of the first list that was begun after the hold; later pods have come although
  * the node is held. No clock distinguishes the two.
  */
-const residentsOf = ({ snapshot: { pods, podsConfirmed }, residents }: ReconcileContext): Pick<ReconcileContext, 'residents'> => {
+function residentsOf({
+  snapshot: { pods, podsConfirmed },
+  residents,
+}: ReconcileContext): Pick<ReconcileContext, 'residents'> {
   if (residents !== undefined) return { residents };
-  return pods !== undefined && podsConfirmed ? { residents: new Set(pods.map(({ uid }) => uid)) } : {};
-};
+  return pods !== undefined && podsConfirmed
+    ? { residents: new Set(pods.map(({ uid }) => uid)) }
+    : {};
+}
 
-const planContextOf = ({ snapshot, residents, now }: ReconcileContext, { vmPods }: VmAssessment): PlanContext => {
-  const { budgets, inFlight, attempts, memo: notes, nodeName, vms, responders, evictionRequests, unscheduled } = snapshot;
+function planContextOf(
+  { snapshot, residents, now }: ReconcileContext,
+  { vmPods }: VmAssessment,
+): PlanContext {
+  const {
+    budgets,
+    inFlight,
+    attempts,
+    memo: notes,
+    nodeName,
+    vms,
+    responders,
+    evictionRequests,
+    unscheduled,
+  } = snapshot;
   const deadNode = snapshot.node && deadNodeOf(snapshot.node);
-  const known = { nodeName, budgets, inFlight, attempts, recreations: notes.recreations, vmPods, now };
+  const known = {
+    nodeName,
+    budgets,
+    inFlight,
+    attempts,
+    recreations: notes.recreations,
+    vmPods,
+    now,
+  };
   return {
     ...known,
     ...(deadNode && { deadNode }),
@@ -33,17 +64,22 @@ const planContextOf = ({ snapshot, residents, now }: ReconcileContext, { vmPods 
     ...(residents && { residents }),
     ...(unscheduled && { unscheduled: [...unscheduled.values()].flatMap(({ pods }) => pods) }),
   };
-};
+}
 
-const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> =>
-  new Map(infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
+function byPod(infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> {
+  return new Map(
+    infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])),
+  );
+}
 
 /** Returns the times at which the rungs of the ladder and the policies for VMs change. */
-const nextSteps = (
+function nextSteps(
   draining: readonly RequestProgress[],
   vms: VmAssessment,
   now: Temporal.Instant,
-): readonly (Temporal.Instant | undefined)[] => draining.flatMap(progress => [nextRung(progress, now), nextShutDown(progress, vms, now)]);
+): readonly (Temporal.Instant | undefined)[] {
+  return draining.flatMap(progress => [nextRung(progress, now), nextShutDown(progress, vms, now)]);
+}
 
 /** Judges as far as possible: not done while the pods are not known. */
 const judge: ReconcileStep = start => {
@@ -55,7 +91,13 @@ const judge: ReconcileStep = start => {
   const sorted = pods.toSorted(byKey);
   const vms = assessVms(context, sorted);
   const own = ownPodOn(start.snapshot);
-  const filterContext = { now: context.now, daemonSets, planWork, vmPods: vms.vmPods, lastOperator: own?.stays };
+  const filterContext = {
+    now: context.now,
+    daemonSets,
+    planWork,
+    vmPods: vms.vmPods,
+    lastOperator: own?.stays,
+  };
   const views = draining.map(progress => viewOf(progress, sorted, filterContext));
   // The pods may have been listed before the hold was in place: only a later list proves that none
   // is left.
@@ -68,11 +110,19 @@ const judge: ReconcileStep = start => {
     views.map(view => {
       const { progress } = view;
       const drain = progressAfter(view, { pods: sorted, blockerInfos, vms }, context);
-      return [progress.request.key, { ...progress, ...ended(view), ...stayOf(view, own), drain }] as const;
+      return [
+        progress.request.key,
+        { ...progress, ...ended(view), ...stayOf(view, own), drain },
+      ] as const;
     }),
   );
   const strays = strayLookups(context, planned.blockerInfos);
-  const moments = [planned.requeueAt, ...strays.moments, ...views.flatMap(waitsEnd), ...nextSteps(draining, vms, context.now)];
+  const moments = [
+    planned.requeueAt,
+    ...strays.moments,
+    ...views.flatMap(waitsEnd),
+    ...nextSteps(draining, vms, context.now),
+  ];
   return {
     done: true,
     context: {

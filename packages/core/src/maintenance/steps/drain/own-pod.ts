@@ -20,32 +20,33 @@ type OwnPod = {
 };
 
 /** Returns the operator's own pod on this node; undefined if it runs on another node. */
-export const ownPodOn = ({ self, pods, inFlight }: NodeSnapshot): OwnPod | undefined => {
+export function ownPodOn({ self, pods, inFlight }: NodeSnapshot): OwnPod | undefined {
   if (self === undefined || pods?.some(({ key }) => key === self.pod) !== true) return undefined;
   const { pod, handedOver } = self;
   const successor = successorOf(pod, { ...self, leaving: new Set(inFlight.map(({ uid }) => uid)) });
   return { pod, handedOver, successor, ...(successor.kind === 'none' && { stays: pod }) };
-};
+}
 
 /** Seconds after which a replica that does not become ready counts as a problem for a person. */
 const readyWithin = 120;
 
-const blockerOf = (pod: Pod, successor: Successor): BlockerInfo => {
+function blockerOf(pod: Pod, successor: Successor): BlockerInfo {
   const waits = { cause: 'EarlierWave', pod: about(pod) } as const;
-  if (successor.kind !== 'coming') return { ...waits, message: "is the operator's own pod: evicted once another replica leads" };
+  if (successor.kind !== 'coming')
+    return { ...waits, message: "is the operator's own pod: evicted once another replica leads" };
   const message = `is the operator's own pod; another replica is to run before it goes: ${successor.why}`;
   const lasting = { cause: 'TooFewHealthy', afterSeconds: readyWithin } as const;
   return { ...waits, message, remedy: `look at what it waits for: ${successor.remedy}`, lasting };
-};
+}
 
 /**
  * Removes the eviction of the operator's own pod from the plan until another replica runs or can
  * run: the next leader sends it, and this one only if no replica has taken over.
  */
-export const withoutOwn = (
+export function withoutOwn(
   planned: EvictionPlan,
   own: OwnPod | undefined,
-): { readonly planned: EvictionPlan; readonly handOver: boolean } => {
+): { readonly planned: EvictionPlan; readonly handOver: boolean } {
   const call = planned.calls.find(({ pod }) => pod.key === own?.pod);
   if (own === undefined || call === undefined) return { planned, handOver: false };
   const { successor, handedOver } = own;
@@ -53,12 +54,19 @@ export const withoutOwn = (
   const calls = planned.calls.filter(one => one !== call);
   const blockerInfos = [...planned.blockerInfos, blockerOf(call.pod, successor)];
   return { planned: { ...planned, calls, blockerInfos }, handOver: successor.kind !== 'coming' };
-};
+}
 
 /**
  * Returns the text about the operator's own pod if the drain of this request leaves it on the node.
  */
-export const stayOf = ({ behaviors }: DrainView, own: OwnPod | undefined): Pick<RequestProgress, 'stays'> =>
-  own?.successor.kind === 'none' && behaviors.some(({ behavior }) => behavior.behavior === 'ignore' && behavior.reason === 'LastOperator')
+export function stayOf(
+  { behaviors }: DrainView,
+  own: OwnPod | undefined,
+): Pick<RequestProgress, 'stays'> {
+  return own?.successor.kind === 'none' &&
+    behaviors.some(
+      ({ behavior }) => behavior.behavior === 'ignore' && behavior.reason === 'LastOperator',
+    )
     ? { stays: staysText(own.pod, own.successor) }
     : {};
+}

@@ -6,28 +6,44 @@ import type { DrainProgress, ReconcileContext } from '../../reconcile-context.ts
 import { type DrainView, type Judged, stays } from './view.ts';
 import type { VmAssessment } from './vms.ts';
 
-const uidOf = ({ pod }: Judged): string => pod.uid;
+function uidOf({ pod }: Judged): string {
+  return pod.uid;
+}
 
-export const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
+export function about({ namespace, name }: Pod): {
+  readonly namespace: string;
+  readonly name: string;
+} {
+  return { namespace, name };
+}
 
 type Awaited = Extract<DrainBehavior, { readonly behavior: 'await' }>['reason'];
 
 /** Blockers for pods that are left to end on their own. */
 const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>> = {
-  AwaitingCompletion: { cause: 'AwaitingCompletion', message: 'is left to finish by itself, as the policy demands' },
+  AwaitingCompletion: {
+    cause: 'AwaitingCompletion',
+    message: 'is left to finish by itself, as the policy demands',
+  },
   GoesWithItsVm: { cause: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },
   WorkOfPlan: {
     cause: 'WorkOfPlan',
-    message: 'runs the work of a MaintenancePlan on this node, and ends within the time limit of that work',
+    message:
+      'runs the work of a MaintenancePlan on this node, and ends within the time limit of that work',
   },
 };
 
-const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined => {
+function behaviorBlockerInfo(pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined {
   if (behavior.behavior === 'refuse')
-    return { cause: behavior.reason, pod: about(pod), message: behavior.message, remedy: behavior.remedy };
+    return {
+      cause: behavior.reason,
+      pod: about(pod),
+      message: behavior.message,
+      remedy: behavior.remedy,
+    };
   if (behavior.behavior === 'await') return { pod: about(pod), ...awaited[behavior.reason] };
   return undefined;
-};
+}
 
 type DrainAssessment = {
   readonly pods: readonly Pod[];
@@ -35,13 +51,20 @@ type DrainAssessment = {
   readonly vms: VmAssessment;
 };
 
-export const progressAfter = (view: DrainView, { pods, blockerInfos, vms }: DrainAssessment, context: ReconcileContext): DrainProgress => {
+export function progressAfter(
+  view: DrainView,
+  { pods, blockerInfos, vms }: DrainAssessment,
+  context: ReconcileContext,
+): DrainProgress {
   const { request } = view.progress;
   const left = view.behaviors.filter(one => !stays(one));
-  const before = context.snapshot.memo.tallies.get(request.key) ?? startCounter(request.history, left.length);
+  const before =
+    context.snapshot.memo.tallies.get(request.key) ?? startCounter(request.history, left.length);
   const tally = updateCounter(before, left.map(uidOf), view.behaviors.filter(stays).map(uidOf));
   const count = countOf(tally, left.length);
-  const own = left.flatMap(({ pod, behavior }) => behaviorBlockerInfo(pod, behavior) ?? blockerInfos.get(pod.key) ?? []);
+  const own = left.flatMap(
+    ({ pod, behavior }) => behaviorBlockerInfo(pod, behavior) ?? blockerInfos.get(pod.key) ?? [],
+  );
   return {
     tally,
     count,
@@ -53,4 +76,4 @@ export const progressAfter = (view: DrainView, { pods, blockerInfos, vms }: Drai
     vms: vms.statusesOf(view.behaviors),
     ...(vms.movedAt && { vmsMovedAt: vms.movedAt }),
   };
-};
+}

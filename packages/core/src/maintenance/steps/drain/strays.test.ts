@@ -7,34 +7,49 @@ import { makeContext } from '../../../testing/make-context.ts';
 import { emptyMemo } from '../../snapshot.ts';
 import { strayLookups } from './strays.ts';
 
-const spent = (namespace: string, cause: BlockerInfo['cause'] = 'DisruptionBudget'): BlockerInfo => ({
-  cause,
-  pod: { namespace, name: 'a' },
-  message: '',
-});
+function spent(namespace: string, cause: BlockerInfo['cause'] = 'DisruptionBudget'): BlockerInfo {
+  return {
+    cause,
+    pod: { namespace, name: 'a' },
+    message: '',
+  };
+}
 
-const seen = (
+function seen(
   now: number,
   infos: readonly BlockerInfo[],
   { since = 0, readAt }: { readonly since?: number; readonly readAt?: number } = {},
-) => {
-  const unscheduled = new Map(readAt === undefined ? [] : [['shop', { readAt: at(readAt), pods: [] }]]);
-  const blockedSince = new Map(infos.map(({ cause, pod }) => [`${cause} ${pod?.namespace ?? ''}/a `, at(since)]));
+) {
+  const unscheduled = new Map(
+    readAt === undefined ? [] : [['shop', { readAt: at(readAt), pods: [] }]],
+  );
+  const blockedSince = new Map(
+    infos.map(({ cause, pod }) => [`${cause} ${pod?.namespace ?? ''}/a `, at(since)]),
+  );
   const context = makeContext([], { unscheduled, memo: { ...emptyMemo, blockedSince } });
   const { lookups, moments } = strayLookups({ ...context, now: at(now) }, infos);
   return [lookups.map(({ key }) => key), moments.map(moment => secondsBetween(at(0), moment))];
-};
+}
 
 test('what a budget misses is looked for when it has kept a pod for ten seconds, and every thirty from then on', () => {
   assert.deepEqual(seen(9, [spent('shop')]), [[], [10]]);
   assert.deepEqual(seen(10, [spent('shop')]), [['shop'], []]);
   assert.deepEqual(seen(39, [spent('shop')], { readAt: 10 }), [[], [40]]);
   assert.deepEqual(seen(40, [spent('shop')], { readAt: 10 }), [['shop'], []]);
-  assert.deepEqual(seen(40, [spent('shop', 'ReplacementUnschedulable')], { readAt: 10 }), [['shop'], []], 'it may have found one');
+  assert.deepEqual(
+    seen(40, [spent('shop', 'ReplacementUnschedulable')], { readAt: 10 }),
+    [['shop'], []],
+    'it may have found one',
+  );
 });
 
 test('nothing else that keeps pods is a reason, and few namespaces are looked at in one pass', () => {
-  for (const cause of ['AdmissionDenied', 'BudgetNeverAllows', 'Terminating', 'BudgetNotSynced'] as const)
+  for (const cause of [
+    'AdmissionDenied',
+    'BudgetNeverAllows',
+    'Terminating',
+    'BudgetNotSynced',
+  ] as const)
     assert.deepEqual(seen(100, [spent('shop', cause)]), [[], []], cause);
   assert.deepEqual(
     seen(

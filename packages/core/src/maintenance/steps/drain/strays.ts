@@ -15,17 +15,19 @@ const lookEvery = 30;
 /** Number of namespaces that are listed in one pass. */
 const maxNamespaces = 3;
 
-const waitsForOthers = ({ cause }: BlockerInfo): boolean => cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
+function waitsForOthers({ cause }: BlockerInfo): boolean {
+  return cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
+}
 
 /**
  * Returns lookups for pods on no node. A budget that blocks for a while may miss a pod that has no
  * node: only the scheduler reports which pods and why, in the pods themselves. Nothing waits for
  * the response.
  */
-export const strayLookups = (
+export function strayLookups(
   { snapshot, now }: ReconcileContext,
   blockerInfos: readonly BlockerInfo[],
-): { readonly lookups: readonly Lookup[]; readonly moments: readonly Temporal.Instant[] } => {
+): { readonly lookups: readonly Lookup[]; readonly moments: readonly Temporal.Instant[] } {
   const { unscheduled, memo: notes } = snapshot;
   if (unscheduled === undefined) return { lookups: [], moments: [] };
   const due = new Map<string, Temporal.Instant>();
@@ -33,7 +35,8 @@ export const strayLookups = (
     const namespace = one.pod?.namespace ?? '';
     const since = knownSince(one, notes.blockedSince) ?? now;
     const readAt = unscheduled.get(namespace)?.readAt;
-    const at = readAt === undefined ? secondsAfter(since, patience) : secondsAfter(readAt, lookEvery);
+    const at =
+      readAt === undefined ? secondsAfter(since, patience) : secondsAfter(readAt, lookEvery);
     const before = due.get(namespace);
     if (before === undefined || isBefore(at, before)) due.set(namespace, at);
   }
@@ -43,4 +46,4 @@ export const strayLookups = (
     lookups: namespaces.slice(0, maxNamespaces).map(key => ({ kind: 'UnscheduledPods', key })),
     moments: [...due.values()].filter(at => !isDue(at)),
   };
-};
+}

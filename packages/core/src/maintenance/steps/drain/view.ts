@@ -1,5 +1,10 @@
 import { secondsBetween } from '@drydock/apimachinery';
-import { type DrainBehavior, drainBehaviorOf, type FilterContext, waitedForUntil } from '../../../drain/filters.ts';
+import {
+  type DrainBehavior,
+  drainBehaviorOf,
+  type FilterContext,
+  waitedForUntil,
+} from '../../../drain/filters.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import { type Rung, rungAt } from '../../../request/policy.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
@@ -15,32 +20,48 @@ export type DrainView = {
  * Returns the rung in force. The ladder is for the drain, not for pods that come after its
  * completion.
  */
-export const rungOf = ({ request }: RequestProgress, now: Temporal.Instant): Rung | undefined => {
+export function rungOf({ request }: RequestProgress, now: Temporal.Instant): Rung | undefined {
   const { drainStartedAt, drainedAt } = request.history;
   if (drainStartedAt === undefined || drainedAt !== undefined) return undefined;
   return rungAt(request.policy.ladder, secondsBetween(drainStartedAt, now));
-};
+}
 
-export const viewOf = (progress: RequestProgress, pods: readonly Pod[], filterContext: FilterContext): DrainView => {
+export function viewOf(
+  progress: RequestProgress,
+  pods: readonly Pod[],
+  filterContext: FilterContext,
+): DrainView {
   const { now } = filterContext;
   const rung = rungOf(progress, now);
-  const behaviors = pods.map(pod => ({ pod, behavior: drainBehaviorOf(pod, progress.request.policy, filterContext) }));
+  const behaviors = pods.map(pod => ({
+    pod,
+    behavior: drainBehaviorOf(pod, progress.request.policy, filterContext),
+  }));
   return { progress, behaviors, ...(rung && { rung }) };
-};
+}
 
 export type Judged = DrainView['behaviors'][number];
 
 /** Reports whether the drain ignores the pod. */
-export const stays = ({ behavior }: Judged): boolean => behavior.behavior === 'ignore';
+export function stays({ behavior }: Judged): boolean {
+  return behavior.behavior === 'ignore';
+}
 
-export const isEmpty = ({ behaviors }: DrainView): boolean => behaviors.every(stays);
+export function isEmpty({ behaviors }: DrainView): boolean {
+  return behaviors.every(stays);
+}
 
 /**
  * Reports whether a refused pod stops the whole drain of its request, as in kubectl: no pod is
  * moved for a node that cannot be emptied.
  */
-export const isStopped = ({ behaviors }: DrainView): boolean => behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
+export function isStopped({ behaviors }: DrainView): boolean {
+  return behaviors.some(({ behavior }) => behavior.behavior === 'refuse');
+}
 
 /** Returns the times at which pods that have been terminating for too long no longer count. */
-export const waitsEnd = ({ progress, behaviors }: DrainView): readonly Temporal.Instant[] =>
-  behaviors.flatMap(({ pod, behavior }) => (behavior.behavior === 'evict' ? (waitedForUntil(pod, progress.request.policy) ?? []) : []));
+export function waitsEnd({ progress, behaviors }: DrainView): readonly Temporal.Instant[] {
+  return behaviors.flatMap(({ pod, behavior }) =>
+    behavior.behavior === 'evict' ? (waitedForUntil(pod, progress.request.policy) ?? []) : [],
+  );
+}

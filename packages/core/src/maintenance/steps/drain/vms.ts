@@ -17,17 +17,26 @@ export type VmAssessment = {
    * Function that returns the VMs that a request wants gone, including those that have left; sorted
    * by name.
    */
-  readonly statusesOf: (behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]) => readonly VmStatus[];
+  readonly statusesOf: (
+    behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
+  ) => readonly VmStatus[];
 };
 
 /** Returns the stored state, for a process that has just started. */
-const trackedBefore = ({ snapshot, progresses }: ReconcileContext): VmTrackingState =>
-  snapshot.memo.vms ?? progresses.map(({ request }) => request.history.vms).find(vms => vms !== undefined) ?? nothingTracked;
+function trackedBefore({ snapshot, progresses }: ReconcileContext): VmTrackingState {
+  return (
+    snapshot.memo.vms ??
+    progresses.map(({ request }) => request.history.vms).find(vms => vms !== undefined) ??
+    nothingTracked
+  );
+}
 
-const byName = (one: VmStatus, other: VmStatus): number => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
+function byName(one: VmStatus, other: VmStatus): number {
+  return one.name < other.name ? -1 : one.name > other.name ? 1 : 0;
+}
 
 /** Assesses the VMs of the node once, for all requests. */
-export const assessVms = (context: ReconcileContext, pods: readonly Pod[]): VmAssessment => {
+export function assessVms(context: ReconcileContext, pods: readonly Pod[]): VmAssessment {
   const { nodeName, vms } = context.snapshot;
   if (vms === undefined) return { vmPods: new Map(), statusesOf: () => [] };
   const vmPods = vmPodsOf(nodeName, pods, vms);
@@ -39,9 +48,11 @@ export const assessVms = (context: ReconcileContext, pods: readonly Pod[]): VmAs
     ...(movedAt && { movedAt }),
     statusesOf: behaviors => {
       const staying = new Set(
-        behaviors.flatMap(({ pod, behavior }) => (behavior.behavior === 'ignore' ? (vmPods.get(pod.uid)?.vmi.uid ?? []) : [])),
+        behaviors.flatMap(({ pod, behavior }) =>
+          behavior.behavior === 'ignore' ? (vmPods.get(pod.uid)?.vmi.uid ?? []) : [],
+        ),
       );
       return [...tracked.vms.values()].filter(({ id }) => !staying.has(id)).sort(byName);
     },
   };
-};
+}
