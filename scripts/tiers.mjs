@@ -11,7 +11,9 @@ function testsIn(...folder) {
 }
 
 /** All but the client, whose tests are the tier `faults`. */
-const packages = readdirSync(join(root, 'packages')).filter(name => name !== 'kube-client');
+const packages = readdirSync(join(root, 'packages'), { withFileTypes: true })
+  .filter(entry => entry.isDirectory() && entry.name !== 'kube-client')
+  .map(({ name }) => name);
 
 /**
  * What holds on every release of Kubernetes: the operator, the commands, rights, installing and

@@ -4,6 +4,7 @@ import { chart } from './release/chart/chart.ts';
 import { executables } from './release/executables.ts';
 import { image } from './release/image/image.ts';
 import { krewManifest } from './release/krew.ts';
+import { packLibraries } from './release/libraries.ts';
 import { npmPackage } from './release/npm-package.ts';
 import { olm } from './release/olm/bundle.ts';
 import { dist } from './release/paths.ts';
@@ -30,6 +31,7 @@ const makers = {
   chart: async (): Promise<readonly string[]> => [chart()],
   image,
   olm: async (): Promise<readonly string[]> => olm(flag('--registry')),
+  libraries: async (): Promise<readonly string[]> => packLibraries(),
   npm: async (): Promise<readonly string[]> => [await npmPackage()],
   executables: async (): Promise<readonly string[]> => {
     const archives = await executables();

@@ -7,7 +7,7 @@ import { blocksOf, documents, typedIn } from '../commands/blocks.ts';
 const blocks = documents.flatMap(blocksOf);
 
 test('every fence says what is in it, so that no command is overlooked', () => {
-  const languages = ['sh', 'console', 'text', 'yaml', 'json', 'ts', 'typescript'];
+  const languages = ['sh', 'console', 'text', 'yaml', 'json', 'ts', 'typescript', 'mermaid'];
   assert.deepEqual(
     blocks.filter(({ language }) => !languages.includes(language)).map(({ place }) => place),
     [],

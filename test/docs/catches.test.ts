@@ -27,7 +27,7 @@ const folders = [
 ] as const;
 
 /** The error itself is the answer: whoever gets it tells. */
-const isHandedOver = /kind: '(failed|broken)', error\b/;
+const isHandedOver = /kind: '(failed|broken)',\s*error\b/;
 
 /** What tells the two apart. */
 const tells = /\b(isDefect|tell|guard|throw)\b|[#.]textOf\(/;

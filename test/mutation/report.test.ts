@@ -35,7 +35,10 @@ test('a fault that hangs is noticed, one that nothing comes by is not; each room
     { room: 'core', killed: 2, total: 3, bound: 85 },
     { room: 'operator', killed: 0, total: 1, bound: 75 },
   ]);
-  assert.deepEqual(foldersOf(results), ['core/a: 2 of 3 (66.7 %)', 'operator: 0 of 1 (0.0 %)']);
+  assert.deepEqual(foldersOf(results), [
+    'core/src/a: 2 of 3 (66.7 %)',
+    'operator/src: 0 of 1 (0.0 %)',
+  ]);
 });
 
 test('a survivor is named with its line and its reason, wherever the line has moved', () => {

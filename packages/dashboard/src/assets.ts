@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readShipped } from '@drydock/utils';
+import { readShipped } from '@drydock/utils/shipped';
 
 /** A file of the dashboard. */
 export type Asset = { readonly type: string; readonly body: Buffer; readonly tag: string };

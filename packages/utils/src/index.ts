@@ -33,7 +33,6 @@ export {
 export { randomLetters } from './random.ts';
 export { RankedQueue } from './ranked-queue.ts';
 export { Semaphore } from './semaphore.ts';
-export { listShipped, readShipped } from './shipped.ts';
 export { sleepBy } from './sleep.ts';
 export { TimerHeap } from './timer-heap.ts';
 export { UsageError } from './usage-error.ts';

@@ -1,4 +1,5 @@
-import { listShipped, readShipped, UsageError } from '@drydock/utils';
+import { UsageError } from '@drydock/utils';
+import { listShipped, readShipped } from '@drydock/utils/shipped';
 
 /**
  * API groups of the CRDs that are installed by default: Drydock's own, and those of the operators

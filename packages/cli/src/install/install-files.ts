@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { readShipped } from '@drydock/utils';
+import { readShipped } from '@drydock/utils/shipped';
 import { parse, parseAllDocuments } from 'yaml';
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { readShipped } from '@drydock/utils';
+import { readShipped } from '@drydock/utils/shipped';
 
 /** Returns the version in package.json. */
 export function version(): string {

@@ -31,7 +31,7 @@ export type Body =
   /** Invalid JSON (or YAML): the parser's message and the text. */
   | { readonly kind: 'unreadable'; readonly why: string; readonly text: string };
 
-export type ResponseHeaders = Readonly<Record<string, string>>;
+type ResponseHeaders = Readonly<Record<string, string>>;
 
 export type Response =
   | {

@@ -35,7 +35,7 @@ export function notificationOf(event: KubeEvent, at: Temporal.Instant): Notifica
 
 /** Groups of events that a receiver may select by one word. */
 export const groups = ['plans', 'blocked', 'announcements', 'all'] as const;
-export type EventGroup = (typeof groups)[number];
+type EventGroup = (typeof groups)[number];
 
 /** Reasons of events for every node of a plan: too many for people. */
 const ofEachNode = new Set(['NodeBegun', 'NodeDone', 'NodeRequeued', 'NodeSkipped']);

@@ -1,0 +1,1 @@
+export { listShipped, readShipped } from './shipped.ts';
