@@ -208,7 +208,7 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
     const [name = ''] = await nodesOf('p1', 1);
     await guarded('p1-web', name);
     await create(api, plan('p1', 'p1', { due: {}, work: job() }));
-    await untilPlan(api, 'p1', 'draining', ({ waiting }) => waiting?.[0]?.word === 'Draining');
+    await untilPlan(api, 'p1', 'draining', ({ waiting }) => waiting?.[0]?.reason === 'Draining');
     const child = await childOf(name);
     const edited = await as('editor', 'PATCH', maintenancePath(child), {
       spec: { drain: { ignorePods: [{}] } },
@@ -460,10 +460,10 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
         api,
         name,
         'waiting',
-        one => one.waiting?.some(({ word }) => word === 'Paused') === true,
+        one => one.waiting?.some(({ reason }) => reason === 'Paused') === true,
       );
       assert.match(
-        waiting?.find(({ word }) => word === 'Paused')?.who ?? '',
+        waiting?.find(({ reason }) => reason === 'Paused')?.message ?? '',
         /^another attempt waits: Paused/,
       );
       deeds.set(nodeName, {});
@@ -577,14 +577,14 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
       api,
       'x1',
       'waiting',
-      one => one.waiting?.some(({ word }) => word === 'NoMachine') === true,
+      one => one.waiting?.some(({ reason }) => reason === 'NoMachine') === true,
       {
         deadlineMs: 60_000,
         everyMs: 200,
       },
     );
     assert.match(
-      waiting?.find(({ word }) => word === 'NoMachine')?.who ?? '',
+      waiting?.find(({ reason }) => reason === 'NoMachine')?.message ?? '',
       /Machine tenant-a\/customer-db-1 has providerID vsphere:\/\/4230-of-another-cluster, and node x1-01 has aws:/,
     );
     await api.patch(planPath('x1'), { spec: { paused: true } });
@@ -598,8 +598,9 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
       'x1',
       'waiting for one Machine',
       one =>
-        one.waiting?.some(({ who }) => who.includes('several Machines have the providerID')) ===
-        true,
+        one.waiting?.some(({ message }) =>
+          message.includes('several Machines have the providerID'),
+        ) === true,
     );
     const { items } = await api.get<List<Listed>>(machinesPath);
     assert.deepEqual(

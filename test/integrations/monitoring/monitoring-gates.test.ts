@@ -321,7 +321,7 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
       await nodesReady(harness.api, names);
     };
     const told = ({ waiting }: MaintenancePlanStatus): string =>
-      `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
+      `${waiting?.[0]?.reason}: ${waiting?.[0]?.message}`;
     const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>
       untilPlan(harness.api, name, `told ${what.source}`, status => what.test(told(status)));
     const untilPhase = (name: string, wanted: string): Promise<MaintenancePlanStatus> =>

@@ -126,7 +126,7 @@ describe('a fleet', { skip, timeout: 300_000 }, () => {
         'waiting for the cordon alone',
         ({ nodes, waitingFor }) => nodes?.inFlight === 0 && waitingFor === 'HeldBy',
       );
-      assert.equal(waiting?.find(({ word }) => word === 'HeldBy')?.node, cordoned);
+      assert.equal(waiting?.find(({ reason }) => reason === 'HeldBy')?.node, cordoned);
     }
     t.diagnostic(
       `60 nodes, two plans: ${((performance.now() - begun) / 1000).toFixed(1)} s, ${state.most} out at once at most`,

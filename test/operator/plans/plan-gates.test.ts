@@ -59,7 +59,7 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     await nodesReady(api, names);
   };
   const told = ({ waiting }: MaintenancePlanStatus): string =>
-    `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
+    `${waiting?.[0]?.reason}: ${waiting?.[0]?.message}`;
   const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>
     untilPlan(api, name, `told ${what.source}`, status => what.test(told(status)));
   const set = (status: string): Promise<unknown> => api.patch(health, { data: { status } });

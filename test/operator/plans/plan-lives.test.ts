@@ -165,7 +165,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     await untilPlan(api, 'asked', 'waiting', isAsked);
     await api.delete(nodePath(first));
     const shows = ({ waiting = [] }: MaintenancePlanStatus): boolean =>
-      waiting.some(({ who }) => who.includes('1 done, asked-1 does not exist any more'));
+      waiting.some(({ message }) => message.includes('1 done, asked-1 does not exist any more'));
     await untilPlan(api, 'asked', 'asking with what the canary shows', shows);
     await seconds(2);
     assert.deepEqual(
@@ -284,7 +284,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
       ({ waitingFor }) => waitingFor === 'SoakBroken',
     );
     assert.match(
-      waiting?.[0]?.who ?? '',
+      waiting?.[0]?.message ?? '',
       /^node fallen-1 was done and is not any more since .*: the soak time of stage canary starts again/,
     );
     const { failures = [], stages } = await untilPlan(api, 'fallen', 'halted', isHalted);
@@ -339,7 +339,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     );
     await create(api, plan('hangs', 'hangs'));
     await untilPlan(api, 'hangs', 'draining', ({ waiting = [] }) =>
-      waiting.some(({ word, node }) => word === 'Draining' && node === first),
+      waiting.some(({ reason, node }) => reason === 'Draining' && node === first),
     );
     const { code, stderr } = await harness.drydock(
       'plan',

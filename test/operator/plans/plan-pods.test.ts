@@ -249,14 +249,14 @@ describe('the pod of the work of a MaintenancePlan', {
     await api.patch(nodePath('late-1'), { spec: { taints: [...(spec.taints ?? []), agent] } });
     await boot('late-1', 'second', '6.12.9');
     await untilPlan(api, 'late', 'told of the taint', ({ waiting = [] }) =>
-      waiting.some(({ who }) => who.includes('agent-not-ready')),
+      waiting.some(({ message }) => message.includes('agent-not-ready')),
     );
     const { spec: tainted } = await getNode(api, 'late-1');
     await api.patch(nodePath('late-1'), {
       spec: { taints: (tainted.taints ?? []).filter(({ key }) => key !== agent.key) },
     });
     await untilPlan(api, 'late', 'not done yet', ({ waiting = [] }) =>
-      waiting.some(({ who }) => who === 'spec.done.expression is false'),
+      waiting.some(({ message }) => message === 'spec.done.expression is false'),
     );
     await api.patch(nodePath('late-1'), { metadata: { labels: { v: '2' } } });
     const { nodes } = await untilPlan(api, 'late', 'complete', ({ phase }) => phase === 'Complete');

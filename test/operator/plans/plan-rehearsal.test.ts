@@ -52,7 +52,7 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
       'refused',
       ({ waitingFor }) => waitingFor === 'Forecast',
     );
-    assert.match(refused.waiting?.[0]?.who ?? '', /gets? stuck \(calm-\d: .*default\/web/);
+    assert.match(refused.waiting?.[0]?.message ?? '', /gets? stuck \(calm-\d: .*default\/web/);
     assert.deepEqual(
       [refused.forecast?.finishes, refused.inFlight, rehearsals.count],
       [false, [], 1],
@@ -106,7 +106,9 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     await new Promise(resolve => setTimeout(resolve, 1100));
     await create(api, plan('odd', 'odd', { rehearse: { image }, work: { replace: {} } }));
     const failed = await untilPlan(api, 'odd', 'said to have failed', ({ waiting }) =>
-      /^its rehearsal has failed: .*drydock plan retry odd --failed$/.test(waiting?.[0]?.who ?? ''),
+      /^its rehearsal has failed: .*drydock plan retry odd --failed$/.test(
+        waiting?.[0]?.message ?? '',
+      ),
     );
     assert.equal(failed.rehearsal?.state, 'Failed');
     assert.match(failed.rehearsal.message, /plan odd cannot be rehearsed: it replaces machines/);

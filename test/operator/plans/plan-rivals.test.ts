@@ -81,7 +81,7 @@ describe('plans beside others who change nodes', { skip, concurrency: 2, timeout
     await api.delete(nodePath('anew-1'));
     await untilGone(api, nodePath('anew-1'));
     await untilPlan(api, 'anew', 'waiting for its machine', ({ waiting = [] }) =>
-      waiting.some(({ who }) => who.includes('may register again')),
+      waiting.some(({ message }) => message.includes('may register again')),
     );
     await create(api, dueNode('anew-1', { labels: { group: 'anew' } }));
     await until('the new node to be held', async () =>

@@ -293,9 +293,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       [passed.nodes?.blocked, passed.preparing?.map(({ node, state }) => [node, state])],
       [1, [[first, 'Refused']]],
     );
-    const why = passed.waiting?.find(({ word }) => word === 'Blocked');
+    const why = passed.waiting?.find(({ reason }) => reason === 'Blocked');
     assert.match(
-      why?.who ?? '',
+      why?.message ?? '',
       /refuses: container up: Error, exit code 3: no space left on \/boot; drydock plan retry ready /,
     );
     assert.equal(isHeld(await getNode(api, first), ourTaints), false);
@@ -361,7 +361,8 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       api,
       'hooks',
       'kept by a hook',
-      ({ waiting }) => waiting?.some(({ who }) => who.includes('afternode has failed')) === true,
+      ({ waiting }) =>
+        waiting?.some(({ message }) => message.includes('afternode has failed')) === true,
     );
     assert.deepEqual(
       [kept.inFlight?.[0]?.state, kept.inFlight?.[0]?.outcome?.verdict],

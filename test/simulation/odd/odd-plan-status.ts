@@ -128,10 +128,10 @@ export function planStatus(chance: Chance, draw: Draw): JsonObject {
       })),
     ),
     waiting: many(chance, 2, () => ({
-      word: word(),
-      who: word(),
+      reason: word(),
+      message: word(),
       since: time(),
-      ends: maybe(chance, time),
+      until: maybe(chance, time),
     })),
     hooks: maybe(chance, () =>
       many(chance, 2, () => ({

@@ -71,7 +71,7 @@ test('ten thousand nodes, half of them done, two hundred in flight, twenty other
   // Time of this process: what others take of the machine is not the code's.
   const milliseconds = process.cpuUsage(since).user / 1000;
   assert.equal(decision.passedOver.length, 20);
-  assert.ok(decision.waiting.some(({ word }) => word === 'MaxUnavailable'));
+  assert.ok(decision.waiting.some(({ reason }) => reason === 'MaxUnavailable'));
   const bytes = Buffer.byteLength(JSON.stringify(maintenancePlanStatus(decision, plan, at(0))));
   t.diagnostic(`${milliseconds.toFixed(0)} ms, ${bytes} bytes`);
   assert.ok(milliseconds < 1000, `${milliseconds} ms`);
@@ -136,7 +136,7 @@ for (const message of hostileMessages) {
     const failures = inFlight
       .slice(0, 50)
       .map(({ node }) => makeVerdict(node, { verdict: 'Failed', message }));
-    const waiting = failures.map(({ node }) => ({ word: 'Working', who: message, node }));
+    const waiting = failures.map(({ node }) => ({ reason: 'Working', message, node }));
     const status = maintenancePlanStatus(
       { ...decision, message, inFlight, hooks, preparing, failures, waiting },
       plan,
@@ -168,7 +168,7 @@ test('a plan whose status has no room for more begins with no other node, and sa
   });
   const nodes = Array.from({ length: 70 }, (_, index) => makePlanNode(makeReadyNode(`n${index}`)));
   const full = decidePlan(makePlanSnapshot({ plan, nodes }), at(0));
-  assert.ok(full.waiting.some(({ word }) => word === 'StatusFull'));
+  assert.ok(full.waiting.some(({ reason }) => reason === 'StatusFull'));
   const room = decidePlan(makePlanSnapshot({ plan: { ...plan, status: {} }, nodes }), at(0));
-  assert.ok(!room.waiting.some(({ word }) => word === 'StatusFull'));
+  assert.ok(!room.waiting.some(({ reason }) => reason === 'StatusFull'));
 });

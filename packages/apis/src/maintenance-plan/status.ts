@@ -7,7 +7,7 @@ import type {
   RehearsalTask,
   Run,
   StageSoak,
-  Waiting,
+  WaitReason,
 } from '@drydock/core/plan';
 import {
   type InFlight,
@@ -102,18 +102,18 @@ function preparingJson({ uid, ...rest }: Preparing): JsonObject {
 }
 
 function waitingJson(
-  waiting: readonly Waiting[],
+  waiting: readonly WaitReason[],
   stored: MaintenancePlanStatus,
   now: Temporal.Instant,
 ): readonly JsonObject[] {
-  return waiting.slice(0, maxWaiting).map(({ word, who, node, ends }) => {
-    const before = (stored.waiting ?? []).find(one => one.word === word && one.node === node);
+  return waiting.slice(0, maxWaiting).map(({ reason, message, node, until }) => {
+    const before = (stored.waiting ?? []).find(one => one.reason === reason && one.node === node);
     return {
-      word,
-      who: cut(who),
+      reason,
+      message: cut(message),
       since: before?.since ?? timeText(now),
       ...(node !== undefined && { node }),
-      ...(ends && { ends: timeText(ends) }),
+      ...(until && { until: timeText(until) }),
     };
   });
 }
@@ -145,7 +145,7 @@ function conditionsOf(
     reason,
     message: yes ? text : '',
   });
-  const asked = decision.waiting.some(({ word }) => word === 'Approval');
+  const asked = decision.waiting.some(({ reason }) => reason === 'Approval');
   return [
     {
       ...is(
@@ -318,7 +318,7 @@ export function maintenancePlanStatus(
     preparing: decision.preparing.length === 0 ? undefined : decision.preparing.map(preparingJson),
     waiting,
     passedOver: passedOver.length === 0 ? undefined : passedOver.map(passedOverJson),
-    waitingFor: decision.waiting[0]?.word,
+    waitingFor: decision.waiting[0]?.reason,
     upNext: decision.upNext.length === 0 ? undefined : [...decision.upNext],
     failures: failures.map(failureJson),
     hooks: hooks.length === 0 ? undefined : hooks.map(taskJson),

@@ -248,17 +248,17 @@ export const maintenancePlanStatus = z
     waiting: z
       .array(
         z.object({
-          word: z.string(),
-          who: z.string(),
+          reason: z.string(),
+          message: z.string(),
           node: z.string().optional(),
           since: time,
-          ends: time.optional(),
+          until: time.optional(),
         }),
       )
       .max(50)
       .optional()
       .describe('What the plan or its nodes wait for.'),
-    waitingFor: z.string().optional().describe('The word of the first entry of waiting.'),
+    waitingFor: z.string().optional().describe('The reason of the first entry of waiting.'),
     upNext: z
       .array(z.string())
       .max(maxUpNext)

@@ -12,7 +12,7 @@ type Asked = { readonly stage?: string };
 
 /** Returns the approval that the plan waits for; undefined when there is none. */
 export function askedBy({ status }: PlanObject): Asked | undefined {
-  if (status?.waiting?.some(({ word }) => word === 'Approval') !== true) return undefined;
+  if (status?.waiting?.some(({ reason }) => reason === 'Approval') !== true) return undefined;
   const stage = status.run?.stage;
   return stage === undefined ? {} : { stage };
 }

@@ -56,7 +56,7 @@ function ofRehearsal(
   { status }: PlanObject,
   { rehearsal, forecast }: Plan,
 ): readonly NodeSelectionProblem[] {
-  const isRefused = status?.waiting?.some(({ word }) => word === 'Forecast') === true;
+  const isRefused = status?.waiting?.some(({ reason }) => reason === 'Forecast') === true;
   return [
     ...(rehearsal?.state === 'Failed' ? [{ rehearsal: true as const, at: rehearsal.since }] : []),
     ...(isRefused && forecast !== undefined

@@ -10,7 +10,7 @@ export type PromoteFlags = ConnectionFlags & { readonly full?: boolean };
 
 /** Returns the stage whose soak time is running. */
 function quietAfter({ status }: PlanObject): string | undefined {
-  return status?.waiting?.some(({ word }) => word === 'StageSoak') === true
+  return status?.waiting?.some(({ reason }) => reason === 'StageSoak') === true
     ? status.run?.stage
     : undefined;
 }

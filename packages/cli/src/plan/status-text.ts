@@ -131,13 +131,13 @@ function inFlightPart({ status = {} }: PlanObject): readonly string[] {
 
 function waitingPart({ status = {} }: PlanObject): readonly string[] {
   return part(
-    ['WAITS FOR', 'NODE', 'SINCE', 'ENDS', 'WHO'],
-    (status.waiting ?? []).map(({ word, node, since, ends, who }) => [
-      word,
+    ['WAITS FOR', 'NODE', 'SINCE', 'UNTIL', 'MESSAGE'],
+    (status.waiting ?? []).map(({ reason, node, since, until, message }) => [
+      reason,
       node ?? '-',
       since,
-      ends ?? '-',
-      who,
+      until ?? '-',
+      message,
     ]),
   );
 }
@@ -219,7 +219,7 @@ export function planLine({ status = {} }: PlanObject): string {
       ? ''
       : `; in flight: ${inFlight.map(({ node, state }) => `${node} ${state}`).join(', ')}`;
   const [first] = waiting;
-  const waits = first === undefined ? '' : `; waits for ${first.word}: ${first.who}`;
+  const waits = first === undefined ? '' : `; waits for ${first.reason}: ${first.message}`;
   const own = ['Running', 'Complete'].includes(phase) ? '' : `: ${message}`;
   return `${phase}${stage}${counts}${own}${flying}${own === '' ? waits : ''}`;
 }

@@ -87,7 +87,7 @@ test('the node that comes next is at the front once, and a full list loses its l
 
 test('what the plan waits for is approved, anything else only ahead', () => {
   const stages = [{ name: 'canary', approveAfter: true }, { name: 'rack' }];
-  const waiting = [{ word: 'Approval', who: 'somebody', since: '2026-05-01T10:00:00Z' }];
+  const waiting = [{ reason: 'Approval', message: 'somebody', since: '2026-05-01T10:00:00Z' }];
   const run = { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' };
   const afterStage = planOf(
     { phase: 'AwaitingApproval', waiting, run: { ...run, stage: 'canary' } },
@@ -123,10 +123,10 @@ test('what keeps the plan between two stages is promoted, or all of it', () => {
     '2026-05-01T10:00:00Z',
     { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' },
   ];
-  const waits = (word: string, stage?: string): PlanObject =>
+  const waits = (reason: string, stage?: string): PlanObject =>
     planOf({
       phase: 'Running',
-      waiting: [{ word, who: 'x', since }],
+      waiting: [{ reason, message: 'x', since }],
       run: { ...run, ...(stage !== undefined && { stage }) },
     });
   assert.deepEqual(promotionOf(waits('StageSoak', 'canary'), false), {

@@ -47,10 +47,10 @@ function atPhase(phase: string | undefined, message: string, name: string): stri
   return phase === 'Aborted' ? `drydock plan rerun ${name} begins again` : undefined;
 }
 
-function waitText({ word, who, ends }: PlanWait): string {
-  const end = ends === undefined ? '' : ` (until ${ends})`;
-  const remedy = remedies[word];
-  return ` It waits for ${word}: ${who}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
+function waitText({ reason, message, until }: PlanWait): string {
+  const end = until === undefined ? '' : ` (until ${until})`;
+  const remedy = remedies[reason];
+  return ` It waits for ${reason}: ${message}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
 }
 
 /** Returns the wait of this node. */

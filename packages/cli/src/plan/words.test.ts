@@ -42,11 +42,11 @@ const status: MaintenancePlanStatus = {
   ],
   waiting: [
     {
-      word: 'MaxInFlight',
-      who: '1 nodes are in flight, and concurrency.maxInFlight allows 1',
+      reason: 'MaxInFlight',
+      message: '1 nodes are in flight, and concurrency.maxInFlight allows 1',
       since,
     },
-    { word: 'Draining', who: 'pod web cannot go', node: 'n1', since },
+    { reason: 'Draining', message: 'pod web cannot go', node: 'n1', since },
   ],
   waitingFor: 'MaxInFlight',
   expectedEndTime: '2026-05-01T12:00:00Z',
@@ -169,7 +169,7 @@ test('one plan is all of its status', () => {
       ['rest', 'Running', '8', '4'],
       ['IN FLIGHT', 'STATE', 'SINCE', 'ATTEMPT', 'STAGE'],
       ['n1', 'Holding', since, '0', 'rest'],
-      ['WAITS FOR', 'NODE', 'SINCE', 'ENDS', 'WHO'],
+      ['WAITS FOR', 'NODE', 'SINCE', 'UNTIL', 'MESSAGE'],
       [
         'MaxInFlight',
         '-',

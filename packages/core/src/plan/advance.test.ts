@@ -10,8 +10,8 @@ test('a node about which a write has no answer yet stays as it is, whatever is a
     const status = {
       waiting: [
         {
-          word: 'Draining',
-          who: 'pod web cannot go',
+          reason: 'Draining',
+          message: 'pod web cannot go',
           node: 'n1',
           since: '2026-11-21T07:59:00Z',
           ends: '2026-11-21T08:01:00Z',
@@ -30,7 +30,7 @@ test('a node about which a write has no answer yet stays as it is, whatever is a
       assert.deepEqual(
         decision.waiting
           .filter(({ node }) => node === 'n1')
-          .map(({ word, who, ends }) => [word, who, ends?.toString()]),
+          .map(({ reason, message, until }) => [reason, message, until?.toString()]),
         [['Draining', 'pod web cannot go', '2026-11-21T08:01:00Z']],
       );
       assert.ok(!decision.writes.some(({ of }) => of === 'n1'));

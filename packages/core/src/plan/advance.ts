@@ -44,17 +44,22 @@ export function unansweredStep(
   one: InFlight,
 ): NodeStepResult {
   const stored = (plan.status['waiting'] ?? []) as readonly {
-    readonly word: string;
-    readonly who: string;
+    readonly reason: string;
+    readonly message: string;
     readonly node?: string;
-    readonly ends?: string;
+    readonly until?: string;
   }[];
   const said = stored.find(({ node }) => node === one.node);
-  const ends = readTime(said?.ends);
+  const until = readTime(said?.until);
   return {
     slot: one,
     ...(said && {
-      waiting: { word: said.word, who: said.who, node: one.node, ...(ends && { ends }) },
+      waiting: {
+        reason: said.reason,
+        message: said.message,
+        node: one.node,
+        ...(until && { until }),
+      },
     }),
   };
 }

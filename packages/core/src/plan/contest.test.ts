@@ -194,7 +194,7 @@ describe('who was done with a node since', () => {
       { stages, run: soakedRun('canary', 50), expressions: { due: 'is it old' } },
     );
     assert.match(
-      broken.waiting[0]?.who ?? '',
+      broken.waiting[0]?.message ?? '',
       /^node n1 was done and is not any more \(plan red was done with it meanwhile\) since /,
     );
   });

@@ -348,7 +348,7 @@ describe('limits', () => {
     const decision = decided({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 2 }) });
     assert.equal(words(decision), 'Running NotReady MaxUnavailable Holding');
     assert.match(
-      decision.waiting[1]?.who ?? '',
+      decision.waiting[1]?.message ?? '',
       /2 of the selected nodes .* allows 2: Node n3 is not Ready, plan kernel/,
     );
     assert.deepEqual(begun({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 3 }) }), [
@@ -361,7 +361,7 @@ describe('limits', () => {
     const verdicts = [makeVerdict('n1', { verdict: 'Failed', held: true })];
     const { waiting } = decided({ outages, verdicts }, many(3, { maxUnavailable: 1 }));
     assert.equal(
-      waiting.find(({ word }) => word === 'MaxUnavailable')?.who,
+      waiting.find(({ reason }) => reason === 'MaxUnavailable')?.message,
       '1 of the selected nodes are out of service, and concurrency.maxUnavailable allows 1: node n1, on which it has failed (drydock plan retry kernel n1)',
     );
   });
@@ -387,7 +387,7 @@ describe('limits', () => {
     ] as const) {
       const { counts, waiting } = decided({ nodes, outages }, many(9, more));
       assert.equal(counts.maxUnavailable, limit, JSON.stringify(more));
-      assert.match(waiting.find(({ word }) => word === 'MaxUnavailable')?.who ?? '', who);
+      assert.match(waiting.find(({ reason }) => reason === 'MaxUnavailable')?.message ?? '', who);
     }
     assert.deepEqual(
       begun({ nodes, outages }, many(9, { maxUnavailable: '50%', maxUnavailableAbsolute: 3 })),
@@ -406,7 +406,7 @@ describe('limits', () => {
     assert.deepEqual(begun({ others: [other], outages }, many(2)), ['n3']);
     const decision = decided({ others: [other], outages, nodes: nodesOf(2) }, many(2));
     assert.equal(words(decision), 'Running OtherPlanLimit');
-    assert.match(decision.waiting[0]?.who ?? '', /plan firmware allows 1 .*: plan firmware/);
+    assert.match(decision.waiting[0]?.message ?? '', /plan firmware allows 1 .*: plan firmware/);
   });
 
   test('nodes of one domain, and of how many domains', () => {
@@ -468,7 +468,7 @@ describe('limits', () => {
   test('windows: nothing begins before all are known, unless the plan ignores them', () => {
     const decision = decided({ windowsProblem: 'the server is busy' });
     assert.deepEqual(
-      [words(decision), decision.waiting[0]?.who],
+      [words(decision), decision.waiting[0]?.message],
       ['Running WindowsUnknown', 'not all maintenance windows are known: the server is busy'],
     );
     assert.deepEqual(begun({ windowsProblem: 'the server is busy' }, { windows: 'Ignore' }), [

@@ -10,7 +10,7 @@ import { haltScope, hooksToStore, runHooks } from './pods/run-hooks.ts';
 import { revisionOfRun, unfinishedIn } from './records.ts';
 import { runRehearsal } from './rehearsal/run-rehearsal.ts';
 import { retriesNow } from './retries.ts';
-import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
+import type { PlanDecision, PlanSnapshot, StageCount, WaitReason } from './snapshot.ts';
 import { runWith, runWithAgreed } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
 import { withSoak } from './start/soak.ts';
@@ -109,9 +109,9 @@ function stateOf(view: PlanView, stop: Stop | undefined, now: Temporal.Instant):
   const { inFlight } = view.snapshot.plan;
   if (start.over && inFlight.length === 0)
     return { phase: 'Complete', message: progress(view), start };
-  const asked = start.waiting.find(({ word }) => word === 'Approval');
+  const asked = start.waiting.find(({ reason }) => reason === 'Approval');
   if (asked !== undefined && inFlight.length === 0)
-    return { phase: 'AwaitingApproval', message: asked.who, warning: true, start };
+    return { phase: 'AwaitingApproval', message: asked.message, warning: true, start };
   return { phase: 'Running', message: progress(view), start };
 }
 
@@ -119,8 +119,8 @@ function stateOf(view: PlanView, stop: Stop | undefined, now: Temporal.Instant):
  * Returns the phase of the stage that delays the plan when its nodes are over: it soaks, or needs
  * an approval.
  */
-function heldUp(waiting: readonly Waiting[]): StageCount['phase'] {
-  return waiting.some(({ word }) => word === 'StageSoak' || word === 'SoakBroken')
+function heldUp(waiting: readonly WaitReason[]): StageCount['phase'] {
+  return waiting.some(({ reason }) => reason === 'StageSoak' || reason === 'SoakBroken')
     ? 'Soaking'
     : 'AwaitingApproval';
 }
@@ -283,7 +283,7 @@ function decisionOf(
       : [...steps, advance(view.snapshot, begun, { withdrawn: false }, now)];
   const strays = straysOf(view);
   const more = beside(view, state, strays, all, now);
-  const waiting: readonly Waiting[] = [
+  const waiting: readonly WaitReason[] = [
     ...(start?.waiting ?? []),
     ...all.flatMap(({ waiting }) => waiting ?? []),
     ...strays.waiting,
@@ -296,7 +296,7 @@ function decisionOf(
   const requeueAt = earliest([
     start?.requeueAt,
     more.requeueAt,
-    view.soak?.waiting?.ends,
+    view.soak?.waiting?.until,
     ...all.map(step => step.requeueAt),
     next,
   ]);

@@ -47,16 +47,16 @@ function isProven(
 function absenceOf({
   slot: one,
   snapshot: { plan },
-}: NodeView): { readonly word: string; readonly seconds: number } | undefined {
+}: NodeView): { readonly reason: string; readonly seconds: number } | undefined {
   const { work, state, bootIdBefore, podUid } = one;
   const { timeoutSeconds: seconds } = work;
-  if (work.kind === 'external' && state === 'Working') return { word: state, seconds };
+  if (work.kind === 'external' && state === 'Working') return { reason: state, seconds };
   // The tool has ended, and the required boot may be still to come.
   if (work.kind === 'external' && state === 'Verifying' && plan.rebooted === 'Required')
-    return { word: state, seconds: plan.provenWithinSeconds };
+    return { reason: state, seconds: plan.provenWithinSeconds };
   const isDown = state === 'Rebooting' || (state === 'Working' && podUid !== undefined);
   return work.rebootsNode && bootIdBefore !== undefined && isDown
-    ? { word: 'Rebooting', seconds }
+    ? { reason: 'Rebooting', seconds }
     : undefined;
 }
 
@@ -70,14 +70,14 @@ function registersAgain(view: NodeView, now: Temporal.Instant): NodeStepResult |
   const { slot: one, snapshot } = view;
   const absence = absenceOf(view);
   if (absence === undefined) return undefined;
-  const { word, seconds } = absence;
+  const { reason, seconds } = absence;
   const other = snapshot.nodes.get(one.node)?.node;
   const until = secondsAfter(one.since, seconds);
   if (!isBefore(now, until)) return undefined;
   if (other === undefined) {
-    const who =
+    const message =
       'its Node object does not exist any more: its machine may register again under its name';
-    return { slot: one, waiting: { word, who, node: one.node, ends: until }, requeueAt: until };
+    return { slot: one, waiting: { reason, message, node: one.node, until }, requeueAt: until };
   }
   if (
     one.providerId !== undefined &&
@@ -88,10 +88,10 @@ function registersAgain(view: NodeView, now: Temporal.Instant): NodeStepResult |
   const pod = one.pod === undefined ? undefined : snapshot.pods.get(one.pod);
   if (pod !== undefined) {
     const waiting = {
-      word,
-      who: `pod ${pod.name} of its former Node object is being deleted`,
+      reason,
+      message: `pod ${pod.name} of its former Node object is being deleted`,
       node: one.node,
-      ends: until,
+      until,
     };
     return {
       slot: one,
@@ -101,7 +101,7 @@ function registersAgain(view: NodeView, now: Temporal.Instant): NodeStepResult |
     };
   }
   const found = { ...one, uid: other.uid, heldAs: one.heldAs ?? one.uid };
-  return word === one.state ? { slot: found } : transition(found, 'Rebooting', now);
+  return reason === one.state ? { slot: found } : transition(found, 'Rebooting', now);
 }
 
 /**

@@ -79,7 +79,7 @@ export type {
   PlanSettings,
   PlanSnapshot,
   RecordSlice,
-  Waiting,
+  WaitReason,
   WorkPod,
 } from './snapshot.ts';
 export { inPlanOrder } from './start/order.ts';

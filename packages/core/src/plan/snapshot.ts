@@ -219,15 +219,15 @@ export type PlanSettings = {
 };
 
 /** An obstacle that keeps the plan, or one of its nodes, from going on. */
-export type Waiting = {
+export type WaitReason = {
   /** Reason as a word, for example MaxUnavailable. */
-  readonly word: string;
+  readonly reason: string;
   /** Description of the obstacle, in a sentence. */
-  readonly who: string;
+  readonly message: string;
   /** Node that it is about, if any. */
   readonly node?: string;
   /** Earliest time at which it ends on its own. */
-  readonly ends?: Temporal.Instant;
+  readonly until?: Temporal.Instant;
 };
 
 /** Observation of the soak time of a stage at this moment. */
@@ -237,7 +237,7 @@ export type SoakWatch = {
   /**
    * Obstacle that the plan waits for; missing: the soak time is over, and all nodes are healthy.
    */
-  readonly waiting?: Waiting;
+  readonly waiting?: WaitReason;
   /** Verdict of a node that was done, and has failed now. */
   readonly failed?: NodeVerdict;
 };
@@ -254,7 +254,7 @@ export type PlanDecision = {
   readonly inFlight: readonly InFlight[];
   readonly preparing: readonly Preparing[];
   readonly passedOver: Plan['passedOver'];
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitReason[];
   /** Names of the nodes that come next, in their order; not all of them. */
   readonly upNext: readonly string[];
   readonly counts: PlanCounts;

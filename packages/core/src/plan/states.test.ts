@@ -113,7 +113,7 @@ function inShort({ slot: one, writes = [], waiting }: NodeStepResult): string {
   return [
     what,
     ...writes.map(({ description: text }) => text.split(' ').slice(0, 3).join(' ')),
-    ...(outcome === undefined && waiting ? [waiting.word] : []),
+    ...(outcome === undefined && waiting ? [waiting.reason] : []),
   ].join(', ');
 }
 
@@ -216,6 +216,11 @@ describe('a node in flight', () => {
     );
     assert.equal(beside('Releasing', { outcome }), 'Working');
     assert.equal(beside('Holding'), 'Working', 'whoever is drained first is first');
+    assert.equal(
+      beside('Releasing', { outcome, uid: 'uid-before', pod: 'p' }),
+      'Holding, OtherPlanWorks',
+      'pods are bound to the name',
+    );
   });
 
   test('whose drain is stuck is given back and comes again, so many times', () => {
@@ -325,14 +330,14 @@ describe('a node in flight', () => {
       'Failed held',
       'exit code 0 without the reboot',
     );
-    assert.match(step({ state: 'Rebooting' }).waiting?.who ?? '', /it has not booted yet/);
+    assert.match(step({ state: 'Rebooting' }).waiting?.message ?? '', /it has not booted yet/);
     const untold = makeInFlight('n1', { state: 'Rebooting', attempt: 1, work: begunWork(work) });
     const snapshot = makePlanSnapshot({
       plan: makePlan({ work }),
       nodes: [makePlanNode(makeReadyNode('n1', held))],
     });
     assert.match(
-      stepOf(snapshot, untold, { withdrawn: false }, now).waiting?.who ?? '',
+      stepOf(snapshot, untold, { withdrawn: false }, now).waiting?.message ?? '',
       /it reports no boot ID/,
     );
     const still = { ...work, rebootsNode: false } as const;
@@ -443,7 +448,7 @@ describe('a node in flight', () => {
     );
     assert.equal(to({ ...soaking, one: since(-30) }), 'Done');
     const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: since(-29) });
-    assert.deepEqual([broken.slot?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);
+    assert.deepEqual([broken.slot?.soakSince, broken.waiting?.reason], [undefined, 'SoakBroken']);
     assert.equal(step(soaking).slot?.soakSince?.toString(), now.toString());
     assert.equal(
       to({ ...soaking, node: { done: false }, one: since(-30) }),
@@ -657,7 +662,7 @@ describe('what everything depends on', () => {
     const some = new Map([...outages].filter(([name]) => name !== first?.node.name));
     assert.deepEqual(
       decidePlan(makePlanSnapshot({ plan, nodes: back, outages: some }), now)
-        .waiting.map(({ word }) => word)
+        .waiting.map(({ reason }) => reason)
         .toSorted(),
       ['LastHealthy', 'NotReady'],
     );

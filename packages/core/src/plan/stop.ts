@@ -1,7 +1,7 @@
 import { haltedBy } from './halt.ts';
 import { pauseNow, pauseText } from './pause.ts';
 import type { Plan } from './plan.ts';
-import type { Waiting } from './snapshot.ts';
+import type { PlanSnapshot, WaitReason } from './snapshot.ts';
 import type { PlanView } from './view.ts';
 
 /**
@@ -19,7 +19,7 @@ export type Stop = {
    */
   readonly halted?: string;
   /** Time at which it ends on its own. */
-  readonly ends?: Temporal.Instant;
+  readonly until?: Temporal.Instant;
 };
 
 /** Returns what stops the plan now; undefined while it may begin something. */
@@ -35,7 +35,7 @@ export function stopOf(view: PlanView, now: Temporal.Instant): Stop | undefined 
     pause && {
       kind: 'Paused',
       message: pauseText(pause),
-      ...(pause.until && { ends: pause.until }),
+      ...(pause.until && { until: pause.until }),
     }
   );
 }
@@ -46,19 +46,29 @@ export function isEnding({ deleting, aborted }: Plan): boolean {
 }
 
 /**
- * Reports whether waiting work goes on when the stop is over. A plan that is deleted or aborted
- * begins nothing any more, except for the nodes that it finishes.
+ * Returns the stop that hooks of a node wait for: for a deleted plan only a halt of all plans,
+ * because its own halts would end with a retry, and it has none any more.
  */
-export function isForNow({ kind, halted }: Stop): boolean {
-  return kind === 'Paused' || halted !== undefined;
+export function stopOfHooks(
+  stop: Stop | undefined,
+  { halted: all }: Pick<PlanSnapshot, 'halted'>,
+): Stop | undefined {
+  if (stop?.kind !== 'Deleting') return stop;
+  return all === undefined || stop.halted === undefined
+    ? undefined
+    : { ...stop, kind: 'Halted', message: stop.halted };
 }
 
 /** Returns the reason of waiting work. */
-export function stopWaiting({ kind, message, ends }: Stop, what: string, node?: string): Waiting {
+export function stopWaiting(
+  { kind, message, until }: Stop,
+  what: string,
+  node?: string,
+): WaitReason {
   return {
-    word: kind,
-    who: `${what} waits: ${message}`,
+    reason: kind,
+    message: `${what} waits: ${message}`,
     ...(node !== undefined && { node }),
-    ...(ends && { ends }),
+    ...(until && { until }),
   };
 }

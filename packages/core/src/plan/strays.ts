@@ -2,7 +2,7 @@ import { deleteChildWrite } from '../maintenance/child.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { Write } from '../write.ts';
 import { deletions, workPodsOn } from './pods/work-pods.ts';
-import type { PlanNode, Waiting } from './snapshot.ts';
+import type { PlanNode, WaitReason } from './snapshot.ts';
 import { isEnding } from './stop.ts';
 import type { PlanView } from './view.ts';
 import { childNameOf, holdNameOf } from './writes.ts';
@@ -14,7 +14,7 @@ import { childNameOf, holdNameOf } from './writes.ts';
 export type Strays = {
   readonly writes: readonly Write[];
   /** Nodes that are kept until the pods of the work on them have ended. */
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitReason[];
 };
 
 /**
@@ -47,24 +47,24 @@ function isStray(view: PlanView, child: MaintenanceRequest): boolean {
 /**
  * Deletes the Maintenances that hold a node for no purpose: the node is gone, or has come back as
  * another one, or the reason for its hold does not count any more and it has no turn to come. A
- * slot may have been freed while nothing on its node could end the pods of the work: they are
- * deleted first.
+ * slot may have been freed while nothing on its node could end the pods of the work: they end
+ * first, also where the node is gone, because it may register again under its name.
  */
 export function straysOf(view: PlanView): Strays {
-  const { plan, children, nodes } = view.snapshot;
+  const { plan, children } = view.snapshot;
   const used = new Set(plan.inFlight.map(one => holdNameOf(plan, one)));
   const writes: Write[] = [];
-  const waiting: Waiting[] = [];
+  const waiting: WaitReason[] = [];
   for (const child of children.values()) {
     if (child.plan !== plan.name || child.deleting || used.has(child.name) || !isStray(view, child))
       continue;
-    const running = nodes.has(child.nodeName) ? workPodsOn(view.snapshot, child.nodeName) : [];
+    const running = workPodsOn(view.snapshot, child.nodeName);
     const [pod] = running;
     writes.push(...(pod === undefined ? [deleteChildWrite(child)] : deletions(running)));
     if (pod !== undefined)
       waiting.push({
-        word: 'Releasing',
-        who: `pod ${pod.name} of the work has to end before the node is given back`,
+        reason: 'Releasing',
+        message: `pod ${pod.name} of the work has to end before the node is given back`,
         node: child.nodeName,
       });
   }

@@ -30,5 +30,5 @@ export function begun(over: Given = {}, plan: Partial<Plan> = {}): readonly stri
 
 /** The phase, and what the plan waits for. */
 export function words({ phase, waiting }: PlanDecision): string {
-  return [phase, ...waiting.map(({ word }) => word)].join(' ');
+  return [phase, ...waiting.map(({ reason }) => reason)].join(' ');
 }

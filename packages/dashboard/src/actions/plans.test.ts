@@ -21,7 +21,7 @@ function planOf(spec: JsonObject = {}) {
     spec: { nodeSelector: {}, work: { none: {} }, ...spec },
     status: {
       observedGeneration: 1,
-      waiting: [{ word: 'Approval', who: 'somebody', since: time }],
+      waiting: [{ reason: 'Approval', message: 'somebody', since: time }],
       run: { id: '1', revision: 'r1', startTime: time, stage: 'canary' },
     },
   });

@@ -5,13 +5,13 @@ import type { NodeState, PlanPhase } from '@drydock/core/plan';
 /** A condition that a plan, or one of its nodes, waits for. */
 export type PlanWaitView = {
   /** Reason, for example `MaxUnavailable`. */
-  readonly word: string;
+  readonly reason: string;
   /** Explanation in a sentence. */
-  readonly who: string;
+  readonly message: string;
   /** Node that waits; missing when the whole plan does. */
   readonly node?: string;
   /** RFC 3339: time at which the wait may end without action. */
-  readonly ends?: string;
+  readonly until?: string;
 };
 
 /** A node that a plan has in flight. */

@@ -39,8 +39,8 @@ function inFlight(node: string): JsonObject {
   };
 }
 
-function wait(word: string, more: JsonObject = {}): JsonObject {
-  return { word, who: `who of ${word}`, since: time, ...more };
+function wait(reason: string, more: JsonObject = {}): JsonObject {
+  return { reason, message: `message of ${reason}`, since: time, ...more };
 }
 
 const run = { id: '1', revision: 'r1', startTime: time };
@@ -82,7 +82,7 @@ test('phase, stages, counts, limits; what a node in flight waits for is told wit
     inFlight: [inFlight('w1')],
     waiting: [
       wait('MaxUnavailable'),
-      wait('Window', { node: 'w2', ends: time }),
+      wait('Window', { node: 'w2', until: time }),
       wait('Rebooting', { node: 'w1' }),
     ],
   });
@@ -102,12 +102,12 @@ test('phase, stages, counts, limits; what a node in flight waits for is told wit
       stage: 'canary',
       state: 'Rebooting',
       since: time,
-      wait: { word: 'Rebooting', who: 'who of Rebooting', node: 'w1' },
+      wait: { reason: 'Rebooting', message: 'message of Rebooting', node: 'w1' },
     },
   ]);
   assert.deepEqual(view.waiting, [
-    { word: 'MaxUnavailable', who: 'who of MaxUnavailable' },
-    { word: 'Window', who: 'who of Window', node: 'w2', ends: time },
+    { reason: 'MaxUnavailable', message: 'message of MaxUnavailable' },
+    { reason: 'Window', message: 'message of Window', node: 'w2', until: time },
   ]);
 });
 
@@ -138,7 +138,7 @@ test('however long a status is, the view is short', () => {
     nodes: { inFlight: 1000 },
     stages: many.map(name => ({ name: long + name, selected: 1, done: 0, phase: long })),
     inFlight: many.map(inFlight),
-    waiting: many.map(node => wait(long, { node: `other-${node}`, who: long })),
+    waiting: many.map(node => wait(long, { node: `other-${node}`, message: long })),
     failures: many.map(node => ({
       node,
       stage: long,
@@ -165,7 +165,7 @@ test('a status of another operator, or of nobody, is shown as far as it can be u
     resolved: [],
     stages: [7, null, { name: 7 }],
     inFlight: [{ ...inFlight('w1'), state: 'Dancing', since: 'yesterday' }],
-    waiting: [null, { word: 'Window', ends: 'tomorrow' }],
+    waiting: [null, { reason: 'Window', until: 'tomorrow' }],
     failures: 'none',
   });
   assert.deepEqual([strange.phase, strange.message, strange.atOnce], ['Pending', '', undefined]);
@@ -181,7 +181,7 @@ test('a status of another operator, or of nobody, is shown as far as it can be u
   assert.deepEqual(strange.inFlight, [
     { node: 'w1', stage: 'canary', state: 'Starting', since: '' },
   ]);
-  assert.deepEqual(strange.waiting, [{ word: 'Window', who: '' }]);
+  assert.deepEqual(strange.waiting, [{ reason: 'Window', message: '' }]);
 });
 
 test('an approval is asked for with the run, its revision and the stage, and only by a status that is about the plan as it is', () => {

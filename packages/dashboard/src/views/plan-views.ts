@@ -55,12 +55,12 @@ function timeIn(object: JsonObject, name: string): string {
 }
 
 function waitView(raw: JsonObject): PlanWaitView {
-  const [node, ends] = [textIn(raw, 'node'), timeIn(raw, 'ends')];
+  const [node, until] = [textIn(raw, 'node'), timeIn(raw, 'until')];
   return {
-    word: textIn(raw, 'word'),
-    who: textIn(raw, 'who'),
+    reason: textIn(raw, 'reason'),
+    message: textIn(raw, 'message'),
     ...(node !== '' && { node }),
-    ...(ends !== '' && { ends }),
+    ...(until !== '' && { until }),
   };
 }
 
@@ -117,7 +117,7 @@ export function approvalOf({
   deleting,
   specHash,
 }: Plan): PlanApprovalView | undefined {
-  const isAsked = listIn(status, 'waiting').some(({ word }) => word === 'Approval');
+  const isAsked = listIn(status, 'waiting').some(({ reason }) => reason === 'Approval');
   if (!isAsked || deleting || status['observedGeneration'] !== generation) return undefined;
   const { id, revision, stage } = partIn(status, 'run') ?? {};
   if (typeof id !== 'string' || typeof revision !== 'string') return undefined;

@@ -50,14 +50,14 @@ test('how far a node is, and what is waited for', () => {
   } as const;
   assert.equal(nodeStateText(one, now), 'rebooting, for 2 min');
   assert.equal(nodeStateText({ ...one, since: '' }, now), 'rebooting');
-  const wait = { word: 'Window', who: 'nights allow it later' };
+  const wait = { reason: 'Window', message: 'nights allow it later' };
   assert.equal(waitText(wait, now), 'nights allow it later');
   assert.equal(
-    waitText({ ...wait, ends: '2026-05-01T10:30:00Z' }, now),
+    waitText({ ...wait, until: '2026-05-01T10:30:00Z' }, now),
     'nights allow it later; ends in about 20 min',
   );
   assert.equal(
-    waitText({ ...wait, who: '', ends: '2026-05-01T10:00:00Z' }, now),
+    waitText({ ...wait, message: '', until: '2026-05-01T10:00:00Z' }, now),
     'ends any moment now',
   );
 });
@@ -68,7 +68,7 @@ test('a message is shown where it says more than the rest', () => {
     messageOf(makePlan({ phase: 'Halted', message: 'too many failures' })),
     'too many failures',
   );
-  const waiting = [{ word: 'Approval', who: 'somebody has to agree' }];
+  const waiting = [{ reason: 'Approval', message: 'somebody has to agree' }];
   assert.equal(
     messageOf(makePlan({ phase: 'AwaitingApproval', message: 'somebody has to agree', waiting })),
     '',

@@ -108,14 +108,14 @@ export function messageOf({ phase, message, waiting }: PlanSummary): string {
     phase === 'Running' ||
     phase === 'Complete' ||
     phase === 'Paused' ||
-    waiting.some(({ who }) => who === message);
+    waiting.some(one => one.message === message);
   return isSaid ? '' : message;
 }
 
 /** Returns a wait, and when it may end. */
-export function waitText({ who, ends }: PlanWaitView, nowMs: number): string {
-  const end = ends === undefined ? '' : `ends ${until(ends, nowMs)}`;
-  return [who, end].filter(text => text !== '').join('; ');
+export function waitText(wait: PlanWaitView, nowMs: number): string {
+  const end = wait.until === undefined ? '' : `ends ${until(wait.until, nowMs)}`;
+  return [wait.message, end].filter(text => text !== '').join('; ');
 }
 
 /** Returns the step at which a node failed, the reason, and whether it is still held. */

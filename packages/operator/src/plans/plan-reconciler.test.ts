@@ -244,10 +244,10 @@ describe('the loop of the plans', () => {
       for (let turn = 0; turn < 20; turn += 1) await wait(1);
       end();
       const { waiting, inFlight } = status() as {
-        waiting: readonly { word: string; who: string }[];
+        waiting: readonly { reason: string; message: string }[];
         inFlight: readonly unknown[];
       };
-      return [inFlight.length, waiting[0]?.word, waiting[0]?.who.slice(0, 20)];
+      return [inFlight.length, waiting[0]?.reason, waiting[0]?.message.slice(0, 20)];
     };
     assert.deepEqual(await besides({}), [1, 'OtherPlanLimit', 'plan other allows 1 ']);
     for (const draft of [
@@ -456,7 +456,7 @@ describe('the loop of the plans', () => {
     );
     const [waiting] = status()['waiting'] as readonly JsonObject[];
     assert.equal(
-      waiting?.['who'],
+      waiting?.['message'],
       `not all maintenance windows are known: cannot read ${windowsPath}: not allowed`,
     );
     cluster.intercept = () => undefined;
@@ -499,7 +499,10 @@ describe('the loop of the plans', () => {
     const { wait, status, end } = bench({ gates }, { monitoring });
     await wait(1);
     const told = status()['waiting'] as readonly JsonObject[];
-    assert.deepEqual([told[0]?.['word'], told[0]?.['who']], ['Gate', 'gate errors: errors is 0.5']);
+    assert.deepEqual(
+      [told[0]?.['reason'], told[0]?.['message']],
+      ['Gate', 'gate errors: errors is 0.5'],
+    );
     await wait(30);
     assert.equal(count, 3);
     errors = 0;

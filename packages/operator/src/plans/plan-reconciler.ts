@@ -302,7 +302,7 @@ export class PlanReconciler {
     );
     const decision = this.#decisions.withTrouble(plan.name, decided);
     this.#queue.clearAppointment(plan.name);
-    const lacksWindows = decision.waiting.some(({ word }) => word === 'WindowsUnknown');
+    const lacksWindows = decision.waiting.some(({ reason }) => reason === 'WindowsUnknown');
     const polls = [
       ...(expressions.readsNow ? [nowAgain] : []),
       ...(lacksWindows ? [windowsAgain] : []),

@@ -16,10 +16,10 @@ export type NodeProgress = {
 
 /** A wait of the plan, or of one of its nodes: the words of `status.waiting`. */
 export type PlanWait = {
-  readonly word: string;
-  readonly who: string;
+  readonly reason: string;
+  readonly message: string;
   readonly node?: string;
-  readonly endsMs?: number;
+  readonly untilMs?: number;
 };
 
 const isOver = new Set(['Complete', 'Halted', 'Aborted']);
@@ -57,7 +57,7 @@ export class PlanProgress {
   /** Returns whether the plan waits for a known time before the horizon. */
   isDue(nowMs: number, horizonMs: number): boolean {
     return this.waiting.some(
-      ({ endsMs }) => endsMs !== undefined && endsMs > nowMs && endsMs < horizonMs,
+      ({ untilMs: endsMs }) => endsMs !== undefined && endsMs > nowMs && endsMs < horizonMs,
     );
   }
 
@@ -69,7 +69,7 @@ export class PlanProgress {
     this.done = Number(at(plan, 'status', 'nodes', 'done') ?? 0);
     this.waiting = objects(at(plan, 'status', 'waiting')).map(one => this.#waitOf(one));
     if (this.phase === 'Complete') this.completeMs ??= nowMs;
-    if (this.waiting.some(({ word }) => word === 'Window')) this.#isClosed = true;
+    if (this.waiting.some(({ reason }) => reason === 'Window')) this.#isClosed = true;
     const flying = objects(at(plan, 'status', 'inFlight'));
     for (const one of flying) this.#noteNode(one, nowMs);
     const names = new Set(flying.map(one => text(one, 'node')));
@@ -82,12 +82,12 @@ export class PlanProgress {
   }
 
   #waitOf(one: JsonObject): PlanWait {
-    const [node, ends] = [text(one, 'node'), readTime(one['ends'])];
+    const [node, until] = [text(one, 'node'), readTime(one['until'])];
     return {
-      word: text(one, 'word'),
-      who: text(one, 'who'),
+      reason: text(one, 'reason'),
+      message: text(one, 'message'),
       ...(node !== '' && { node }),
-      ...(ends && { endsMs: ends.epochMilliseconds - this.#startMs }),
+      ...(until && { untilMs: until.epochMilliseconds - this.#startMs }),
     };
   }
 

@@ -62,7 +62,10 @@ function timesText({ plan: { times, reboots } }: PlanForecast): string {
 function waitingLines({ plan: { waiting } }: PlanForecast): readonly string[] {
   return waiting
     .slice(0, limit)
-    .map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+    .map(
+      ({ reason: word, message: who, node }) =>
+        `  ${node === undefined ? '' : `${node}: `}${who} (${word})`,
+    );
 }
 
 function failureLines({ plan: { failures } }: PlanForecast): readonly string[] {

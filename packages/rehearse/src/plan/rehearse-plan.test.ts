@@ -216,7 +216,7 @@ test('a node that will never be empty is named with what blocks it, and what is 
       ({ cause, budgets }) => cause === 'BudgetNeverAllows' && budgets?.includes('shop/web'),
     ),
   );
-  assert.ok(seen.plan.waiting.some(({ word }) => word === 'MaxInFlight'));
+  assert.ok(seen.plan.waiting.some(({ reason }) => reason === 'MaxInFlight'));
   assert.match(
     planForecastText(seen),
     /^Plan kernel does not finish \(Running\): 1 of 1 node not done, 5 are never begun\. /,

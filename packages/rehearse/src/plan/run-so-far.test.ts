@@ -336,7 +336,7 @@ test('preparations that have failed or cannot start keep their nodes from being 
     [false, ['n3', 'n4'], 2],
     JSON.stringify(seen.plan),
   );
-  const waits = seen.plan.waiting.map(({ word, who }) => `${word} ${who}`).join('\n');
+  const waits = seen.plan.waiting.map(({ reason, message }) => `${reason} ${message}`).join('\n');
   assert.match(waits, /Blocked its preparation has failed/);
   assert.ok(
     seen.notes.includes('the preparation of 1 node has failed or refuses, and stays so'),

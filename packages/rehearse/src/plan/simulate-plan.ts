@@ -68,7 +68,7 @@ function approve({ sandbox }: Play, plan: Stored): void {
   const run = (plan['status'] as JsonObject | undefined)?.['run'];
   if (
     !objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(
-      ({ word }) => word === 'Approval',
+      ({ reason }) => reason === 'Approval',
     )
   )
     return;

@@ -77,7 +77,7 @@ const planStatus = only(
       { outcome: only('verdict step held', { message: 'empty' }) },
     ),
     preparing: only('node nodeUID pod podUID since state', { message: 'empty' }),
-    waiting: only('word node since ends', { who: 'empty' }),
+    waiting: only('reason node since until', { message: 'empty' }),
     failures: only('node stage step time held', { message: 'empty' }),
     conditions: conditionsWithText,
   },

@@ -54,7 +54,7 @@ function decide(
 }
 
 function told({ inFlight, waiting }: PlanDecision): string {
-  return inFlight.length > 0 ? 'begins' : `${waiting[0]?.word}: ${waiting[0]?.who}`;
+  return inFlight.length > 0 ? 'begins' : `${waiting[0]?.reason}: ${waiting[0]?.message}`;
 }
 
 describe('a gate', () => {
@@ -105,7 +105,7 @@ describe('a gate', () => {
         gates: new Map([['ceph', value]]),
       });
       const { slot: next, waiting } = advance(snapshot, one, { withdrawn: false }, now);
-      return `${waiting?.word} ${next?.soakSince === undefined ? 'anew' : 'on'}`;
+      return `${waiting?.reason} ${next?.soakSince === undefined ? 'anew' : 'on'}`;
     };
     assert.equal(soaking(yes), 'Soaking on');
     assert.equal(soaking(no), 'SoakBroken anew');

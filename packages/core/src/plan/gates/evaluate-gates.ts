@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
 import type { NodeVerdict } from '../in-flight.ts';
 import { isRetried } from '../retries.ts';
-import type { PlanSnapshot, Waiting } from '../snapshot.ts';
+import type { PlanSnapshot, WaitReason } from '../snapshot.ts';
 import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 
 /** Evaluation of the gates of a plan. */
@@ -32,10 +32,10 @@ export function evaluateGates(snapshot: PlanSnapshot, now: Temporal.Instant): re
   });
 }
 
-function notTrue({ name }: Gate, { value, message }: GateValue): Waiting {
+function notTrue({ name }: Gate, { value, message }: GateValue): WaitReason {
   return {
-    word: value === 'False' ? 'Gate' : 'GateUnknown',
-    who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
+    reason: value === 'False' ? 'Gate' : 'GateUnknown',
+    message: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} is unknown: ${message}`,
   };
 }
 
@@ -43,16 +43,16 @@ function notTrue({ name }: Gate, { value, message }: GateValue): Waiting {
 export function gateBeforeNode(
   gates: readonly AskedGate[],
   now: Temporal.Instant,
-): Waiting | undefined {
+): WaitReason | undefined {
   for (const { gate, state } of gates) {
     if (!gate.at.includes('BeforeNode')) continue;
     if (state.value !== 'True') return notTrue(gate, state);
     const until = secondsAfter(state.since, gate.forSeconds);
     if (isBefore(now, until))
       return {
-        word: 'Gate',
-        who: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`,
-        ends: until,
+        reason: 'Gate',
+        message: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`,
+        until: until,
       };
   }
   return undefined;
@@ -65,7 +65,7 @@ export function gateBeforeNode(
 export function gateAtSoak(snapshot: PlanSnapshot): string | undefined {
   for (const gate of snapshot.plan.gates) {
     const value = valueOf(snapshot, gate);
-    if (gate.at.includes('Soak') && value.value !== 'True') return notTrue(gate, value).who;
+    if (gate.at.includes('Soak') && value.value !== 'True') return notTrue(gate, value).message;
   }
   return undefined;
 }

@@ -82,7 +82,7 @@ describe('nodes that are got ready', () => {
     );
     const seen = decide([entry('n1'), entry('n2')], [worker('n1'), worker('n2')]);
     assert.equal(text(seen), 'n1 Running seen, n2 Running seen');
-    assert.equal(decide([entry('n1')]).waiting[0]?.word, 'Preparing');
+    assert.equal(decide([entry('n1')]).waiting[0]?.reason, 'Preparing');
   });
 
   test('whose pods cannot begin keep no others from being got ready, and say why', () => {
@@ -93,7 +93,7 @@ describe('nodes that are got ready', () => {
     const decision = decide(stuck, pulling);
     assert.equal(text(decision), 'n1 Running seen, n2 Running seen, n3 Running, n4 Running');
     assert.equal(
-      decision.waiting[0]?.who,
+      decision.waiting[0]?.message,
       'node n1 is being prepared: container check: ImagePullBackOff',
     );
     const fresh = ['n1', 'n2'].map(name => entry(name, { since: at(-59), podUid: `pod-${name}` }));
@@ -146,7 +146,7 @@ describe('nodes that are got ready', () => {
     );
     assert.match(text(passed), /n1 Refused seen, n2 Prepared, n3 Running, begins n2/);
     assert.equal(
-      passed.waiting[0]?.who,
+      passed.waiting[0]?.message,
       'its preparation refuses: wrong firmware; drydock plan retry kernel n1 tries again',
     );
     assert.equal(passed.counts.blocked, 1);

@@ -3,7 +3,7 @@ import type { Write } from '../../write.ts';
 import { isRefused, type Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
 import { isRetried } from '../retries.ts';
-import type { PlanNode, Waiting, WorkPod } from '../snapshot.ts';
+import type { PlanNode, WaitReason, WorkPod } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import {
   createPodWrite,
@@ -174,7 +174,7 @@ export function prepareAhead(
 }
 
 /** Returns why a node is not prepared yet, or will not be: others pass it. */
-export function unprepared({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined {
+export function unprepared({ node }: PlanNode, { snapshot }: PlanView): WaitReason | undefined {
   const { prepare, preparing } = snapshot.plan;
   if (prepare === undefined) return undefined;
   // A preparation for other work does not count.
@@ -184,18 +184,18 @@ export function unprepared({ node }: PlanNode, { snapshot }: PlanView): Waiting 
   if (one === undefined || one.state === 'Running') {
     const trouble = one === undefined ? '' : troubleOf(snapshot, one);
     return {
-      word: 'Preparing',
-      who: `node ${node.name} is being prepared${trouble === '' ? '' : `: ${trouble}`}`,
+      reason: 'Preparing',
+      message: `node ${node.name} is being prepared${trouble === '' ? '' : `: ${trouble}`}`,
       node: node.name,
     };
   }
-  const who =
+  const refusal =
     one.state === 'Refused'
       ? `its preparation refuses: ${one.message}`
       : `its preparation has failed: ${one.message}`;
   return {
-    word: 'Blocked',
-    who: `${who}; drydock plan retry ${snapshot.plan.name} ${node.name} tries again`,
+    reason: 'Blocked',
+    message: `${refusal}; drydock plan retry ${snapshot.plan.name} ${node.name} tries again`,
     node: node.name,
   };
 }

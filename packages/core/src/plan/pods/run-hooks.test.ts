@@ -85,7 +85,7 @@ function text({ hooks, inFlight, waiting, writes, phase }: PlanDecision): string
     phase,
     ...hooks.map(({ of, state, attempt }) => `${of} ${state}${attempt > 1 ? ` ${attempt}` : ''}`),
     ...inFlight.map(({ node, state }) => `${node} ${state}`),
-    ...waiting.slice(0, 1).map(({ word }) => word),
+    ...waiting.slice(0, 1).map(({ reason }) => reason),
     ...writes.filter(({ path }) => path.includes('/pods')).map(({ method }) => method),
   ].join(', ');
 }
@@ -125,7 +125,7 @@ describe('a hook before the run', () => {
     const stored = [runOf(runScope, { state: 'Failed', message: 'no bell' })];
     const kept = decide({ plan: { hooks, hookRuns: stored } });
     assert.equal(
-      kept.waiting[0]?.who,
+      kept.waiting[0]?.message,
       'hook ring has failed: no bell; drydock plan retry kernel --failed runs it again',
     );
     const retries = new Map([['*', at(0)]]);
@@ -224,6 +224,41 @@ describe('hooks at other moments', () => {
       plan: { ...after, hookRuns: [runOf(ofNode(over), { state: 'Succeeded' })] },
     });
     assert.match(recorded.writes[0]?.description ?? '', /record the verdict/);
+  });
+
+  test('after a node that a deleted plan finishes: none waits for a halt that ends with a retry, all wait for the end of a halt of all plans', () => {
+    const outcome = { verdict: 'Failed', step: 'Working', message: 'x', held: true } as const;
+    const inFlight = [makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome })];
+    const halt = { hooks: [hookAt('AfterNode')], halt: { consecutive: 1 }, inFlight };
+    const deleted = { ...halt, deleting: true, onDelete: 'FinishNodes' } as const;
+    const failed = [makeVerdict('n2', { verdict: 'Failed' })];
+    const waits = ({ phase, hooks, waiting }: PlanDecision) => [
+      phase,
+      hooks.length,
+      waiting[0]?.reason,
+      waiting[0]?.message.split(': ')[1],
+    ];
+    assert.deepEqual(waits(decide({ plan: halt, verdicts: failed })), [
+      'Halted',
+      0,
+      'Halted',
+      '1 nodes in a row have failed',
+    ]);
+    assert.deepEqual(waits(decide({ plan: deleted, verdicts: failed })), [
+      'Deleting',
+      1,
+      'Hook',
+      undefined,
+    ]);
+    const gateHalt = { gate: 'calm', message: 'no', at: at(-5) };
+    assert.deepEqual(waits(decide({ plan: { ...deleted, gateHalt } })), [
+      'Deleting',
+      1,
+      'Hook',
+      undefined,
+    ]);
+    const all = decide({ plan: deleted, verdicts: failed, halted: 'power is low' });
+    assert.deepEqual(waits(all), ['Deleting', 0, 'Halted', 'all plans are halted']);
   });
 
   test('when it is halted, each time anew', () => {

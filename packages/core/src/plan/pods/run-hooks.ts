@@ -2,7 +2,7 @@ import { secondsAfter, timeText } from '@drydock/apimachinery';
 import type { Write } from '../../write.ts';
 import type { InFlight } from '../in-flight.ts';
 import { isRetried } from '../retries.ts';
-import type { PlanSnapshot, Waiting } from '../snapshot.ts';
+import type { PlanSnapshot, WaitReason } from '../snapshot.ts';
 import { type Stop, stopWaiting } from '../stop.ts';
 import { createPodWrite, deletePodWrite, hookPurpose, isNamedFor, podNameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
@@ -35,7 +35,7 @@ export type HookStep = {
   readonly done: boolean;
   readonly runs: readonly HookRun[];
   readonly writes: readonly Write[];
-  readonly waiting?: Waiting;
+  readonly waiting?: WaitReason;
   readonly requeueAt?: Temporal.Instant;
 };
 
@@ -110,17 +110,17 @@ function waitingFor(
   { name, timeoutSeconds }: Hook,
   run: HookRun,
   node: string | undefined,
-): Waiting {
+): WaitReason {
   const { plan } = snapshot;
   const trouble = troubleOf(snapshot, run);
   return {
-    word: 'Hook',
-    who:
+    reason: 'Hook',
+    message:
       run.state === 'Failed'
         ? `hook ${name} has failed: ${run.message}; drydock plan retry ${plan.name} --failed runs it again`
         : `hook ${name} runs${trouble === '' ? '' : `: ${trouble}`}`,
     ...(node !== undefined && { node }),
-    ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
+    ...(run.state === 'Running' && { until: secondsAfter(run.since, timeoutSeconds) }),
   };
 }
 
@@ -170,7 +170,13 @@ export function runHooks(
       (step.run.state === 'Failed' && hook.onFailure === 'Continue');
     if (isOver) continue;
     const waiting = waitingFor(snapshot, hook, step.run, occasion.node);
-    return { done: false, runs, writes, waiting, ...(waiting.ends && { requeueAt: waiting.ends }) };
+    return {
+      done: false,
+      runs,
+      writes,
+      waiting,
+      ...(waiting.until && { requeueAt: waiting.until }),
+    };
   }
   return { done: isStored, runs, writes };
 }

@@ -1,5 +1,5 @@
 import { isBefore, joinLimited, timeText } from '@drydock/apimachinery';
-import type { Waiting } from '../snapshot.ts';
+import type { WaitReason } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import type { RehearsalRefusal, Rehearse, RehearsedForecast } from './rehearsal.ts';
 
@@ -63,12 +63,12 @@ export function refusalOf(
   view: PlanView,
   forecast: RehearsedForecast,
   rehearse: Rehearse,
-): Waiting | undefined {
+): WaitReason | undefined {
   const reason = reasonIn(view, forecast, rehearse);
   if (reason === undefined) return undefined;
   const { name } = view.snapshot.plan;
   return {
-    word: 'Forecast',
-    who: `the rehearsal of ${timeText(forecast.rehearsedAt)} predicts: ${reason}; the plan is rehearsed again automatically, or at once by drydock plan retry ${name} --failed`,
+    reason: 'Forecast',
+    message: `the rehearsal of ${timeText(forecast.rehearsedAt)} predicts: ${reason}; the plan is rehearsed again automatically, or at once by drydock plan retry ${name} --failed`,
   };
 }

@@ -97,7 +97,7 @@ function decide({ plan = {}, pods = [], verdicts = [] }: Given): PlanDecision {
 }
 
 function words({ waiting }: PlanDecision): readonly string[] {
-  return waiting.map(({ word }) => word);
+  return waiting.map(({ reason }) => reason);
 }
 function begun({ inFlight }: PlanDecision): readonly string[] {
   return inFlight.map(({ node }) => node);
@@ -161,7 +161,7 @@ describe('before the run', () => {
     });
     assert.deepEqual([rests.rehearsal?.attempt, rests.requeueAt, begun(rests)], [2, at(110), []]);
     assert.match(
-      rests.waiting[0]?.who ?? '',
+      rests.waiting[0]?.message ?? '',
       /^its rehearsal has failed: forbidden; it is retried automatically, or at once by drydock plan retry/,
     );
     const next = decide({
@@ -221,11 +221,11 @@ describe('what is foretold', () => {
       [[], ['Forecast'], at(540)],
     );
     assert.match(
-      blocked.waiting[0]?.who ?? '',
+      blocked.waiting[0]?.message ?? '',
       /1 node gets stuck \(n2: budget shop\/web never allows it\); the plan does not finish/,
     );
     const late = decide({ plan: { rehearse: refuse, forecast: forecast(), pace } });
-    assert.match(late.waiting[0]?.who ?? '', /it ends at .*, and the deadline is /);
+    assert.match(late.waiting[0]?.message ?? '', /it ends at .*, and the deadline is /);
     assert.deepEqual(begun(decide({ plan: { rehearse: refuse, forecast: forecast() } })), ['n1']);
     assert.deepEqual(
       begun(decide({ plan: { forecast: forecast(stuck) } })),

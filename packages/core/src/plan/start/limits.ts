@@ -3,7 +3,7 @@ import type { Node } from '../../node/node.ts';
 import { quorumAllows } from '../../quorum/quorum.ts';
 import { type InFlight, maxStatusLength } from '../in-flight.ts';
 import type { Plan, Stage, TopologyLimit } from '../plan.ts';
-import type { OtherPlan, Waiting } from '../snapshot.ts';
+import type { OtherPlan, WaitReason } from '../snapshot.ts';
 import { outageBy, unavailableOf } from '../unavailability.ts';
 import { outOfService, type PlanView } from '../view.ts';
 import { rampOf } from './ramp.ts';
@@ -46,11 +46,11 @@ const fewSlots = 50;
 /**
  * Limits the nodes in flight by the size of the status, which has to store them and their outcomes.
  */
-function statusLimit({ inFlight, status }: Plan): Waiting | undefined {
+function statusLimit({ inFlight, status }: Plan): WaitReason | undefined {
   if (inFlight.length < fewSlots || JSON.stringify(status).length < maxStatusLength)
     return undefined;
-  const who = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
-  return { word: 'StatusFull', who };
+  const message = `${inFlight.length} nodes are in flight, and the status of the plan has no room for more: others begin when some of them are done`;
+  return { reason: 'StatusFull', message };
 }
 
 /**
@@ -70,15 +70,18 @@ function drainedText(inFlight: readonly InFlight[]): string {
  * Limits the number of nodes in flight by the plan, its ramp and the stage. Undefined as long as
  * there is room.
  */
-export function inFlightLimit(view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined {
+export function inFlightLimit(
+  view: PlanView,
+  { stage, nodes }: StageNodes,
+): WaitReason | undefined {
   const { snapshot, counts, verdicts } = view;
   const { inFlight, concurrency } = snapshot.plan;
-  const under = (limit: number, many: number, what: string): Waiting | undefined =>
+  const under = (limit: number, many: number, what: string): WaitReason | undefined =>
     many < limit
       ? undefined
       : {
-          word: 'MaxInFlight',
-          who: `${many} nodes are in flight, and ${what} allows ${limit}${drainedText(inFlight)}`,
+          reason: 'MaxInFlight',
+          message: `${many} nodes are in flight, and ${what} allows ${limit}${drainedText(inFlight)}`,
         };
   const all =
     under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight') ??
@@ -88,8 +91,8 @@ export function inFlightLimit(view: PlanView, { stage, nodes }: StageNodes): Wai
     const limit = rampOf(concurrency.ramp, [...verdicts.values()]);
     if (inFlight.length >= limit)
       return {
-        word: 'Ramp',
-        who: `${inFlight.length} nodes are in flight, and the ramp allows ${limit} so far`,
+        reason: 'Ramp',
+        message: `${inFlight.length} nodes are in flight, and the ramp allows ${limit} so far`,
       };
   }
   const limit = stageLimit(stage, nodes.length);
@@ -100,15 +103,15 @@ export function inFlightLimit(view: PlanView, { stage, nodes }: StageNodes): Wai
 }
 
 /** A limit on one node; evaluated for every candidate, so its counts are computed once a pass. */
-type NodeLimit = (node: Node) => Waiting | undefined;
+type NodeLimit = (node: Node) => WaitReason | undefined;
 
 function ownLimit(view: PlanView, out: readonly string[]): NodeLimit {
   const { maxUnavailable } = view.counts;
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
   const { maxUnavailableAbsolute: absolute } = view.snapshot.plan.concurrency;
   const field = absolute === maxUnavailable ? 'maxUnavailableAbsolute' : 'maxUnavailable';
-  const who = `${out.length} of the selected nodes are out of service, and concurrency.${field} allows ${maxUnavailable}: ${outBy(out, view)}`;
-  return () => ({ word: 'MaxUnavailable', who });
+  const message = `${out.length} of the selected nodes are out of service, and concurrency.${field} allows ${maxUnavailable}: ${outBy(out, view)}`;
+  return () => ({ reason: 'MaxUnavailable', message });
 }
 
 /** Limits nodes by the limit of another plan. */
@@ -118,8 +121,8 @@ function otherLimit(
 ): NodeLimit {
   const out = maxUnavailable === undefined ? [] : unavailableOf(selected, view.snapshot.outages);
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
-  const who = `plan ${plan} allows ${maxUnavailable} of its nodes out of service, and ${out.length} are: ${outBy(out, view)}`;
-  return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
+  const message = `plan ${plan} allows ${maxUnavailable} of its nodes out of service, and ${out.length} are: ${outBy(out, view)}`;
+  return ({ name }) => (selected.has(name) ? { reason: 'OtherPlanLimit', message } : undefined);
 }
 
 /**
@@ -145,8 +148,8 @@ function perDomain(
     const domain = labels[key] ?? '';
     const there = taken.get(domain) ?? [];
     if (there.length + 1 <= maxUnavailable) return undefined;
-    const who = `${there.length} nodes of ${key}=${domain} are out of service, and ${maxUnavailable} may be: ${outBy(there, view)}`;
-    return { word: 'Topology', who };
+    const message = `${there.length} nodes of ${key}=${domain} are out of service, and ${maxUnavailable} may be: ${outBy(there, view)}`;
+    return { reason: 'Topology', message };
   };
 }
 
@@ -172,8 +175,8 @@ export function domainLimit(view: PlanView): NodeLimit {
     if (full === undefined) return undefined;
     const there = joinLimited([...full.domains].toSorted(), 5);
     return {
-      word: 'Topology',
-      who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once`,
+      reason: 'Topology',
+      message: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once`,
     };
   };
 }
@@ -182,7 +185,9 @@ function quorumLimit({ snapshot }: PlanView): NodeLimit {
   const wanted = new Set(snapshot.outages.keys());
   return ({ name }) => {
     const verdict = quorumAllows(name, snapshot.members, wanted);
-    return verdict.allowed || verdict.alone ? undefined : { word: 'Quorum', who: verdict.why };
+    return verdict.allowed || verdict.alone
+      ? undefined
+      : { reason: 'Quorum', message: verdict.why };
   };
 }
 
@@ -191,7 +196,7 @@ function lastHealthy({ selected }: PlanView, out: readonly string[]): NodeLimit 
   const isLast =
     selected.size > 1 && selected.size - out.filter(name => selected.has(name)).length <= 1;
   return () =>
-    isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined;
+    isLast ? { reason: 'LastHealthy', message: 'no other selected node is in service' } : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { unsoundness } from '../in-service.ts';
-import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
+import type { PlanNode, PlanSnapshot, WaitReason } from '../snapshot.ts';
 import { type NodeUnavailability, outageBy } from '../unavailability.ts';
 import type { PlanView } from '../view.ts';
 
@@ -27,7 +27,7 @@ function leftBy(
  * Returns who else has the node out of service, or that it is about to be gone: nothing works on it
  * beside that. Plans share a node, one after the other.
  */
-function heldBy({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined {
+function heldBy({ node }: PlanNode, { snapshot }: PlanView): WaitReason | undefined {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
   const isShared = ({ cause }: NodeUnavailability): boolean =>
@@ -35,34 +35,34 @@ function heldBy({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined
     cause === 'NotReady' ||
     (cause === 'ForeignCordon' && foreignCordon !== 'Wait');
   const held = outages.find(outage => !isShared(outage));
-  if (held !== undefined) return { word: 'HeldBy', who: held.by, node: node.name };
+  if (held !== undefined) return { reason: 'HeldBy', message: held.by, node: node.name };
   const left = leftBy(node, snapshot);
   if (left === undefined) return undefined;
-  const who = `${left} has failed on it and left it held: retry or release it there, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
-  return { word: 'HeldBy', who, node: node.name };
+  const message = `${left} has failed on it and left it held: retry or release it there, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
+  return { reason: 'HeldBy', message, node: node.name };
 }
 
 /**
  * Returns why the node cannot be worked on: it costs no limit and gets no slot, and has its turn
  * when it is back.
  */
-export function notReady({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined {
+export function notReady({ node }: PlanNode, { snapshot }: PlanView): WaitReason | undefined {
   const lack = unsoundness(node);
   if (lack === undefined || snapshot.plan.work.kind === 'external') return undefined;
   const helps = `it begins when that is over, or leave it out with drydock plan skip ${snapshot.plan.name} ${node.name}`;
-  return { word: 'NotReady', who: `Node ${node.name} ${lack}: ${helps}`, node: node.name };
+  return { reason: 'NotReady', message: `Node ${node.name} ${lack}: ${helps}`, node: node.name };
 }
 
 /** Returns why nothing would replace a node without a Machine. */
 function noReplacement(
   { node, machine, noMachine }: PlanNode,
   { snapshot }: PlanView,
-): Waiting | undefined {
+): WaitReason | undefined {
   return snapshot.plan.work.kind !== 'replace' || machine !== undefined
     ? undefined
     : {
-        word: 'NoMachine',
-        who: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`,
+        reason: 'NoMachine',
+        message: `nothing would replace node ${node.name}: ${noMachine ?? 'no Machine is known'}`,
         node: node.name,
       };
 }
@@ -74,19 +74,19 @@ function noReplacement(
 function unbootable(
   { node: { name, labels } }: PlanNode,
   { snapshot: { plan } }: PlanView,
-): Waiting | undefined {
+): WaitReason | undefined {
   const os = labels['kubernetes.io/os'] ?? 'linux';
   if (plan.work.kind !== 'reboot' || os === 'linux') return undefined;
   const helps = `reboot it by a pod of your own (spec.work.job), or leave it out with drydock plan skip ${plan.name} ${name}`;
   return {
-    word: 'NotLinux',
-    who: `Node ${name} runs ${os}, and spec.work.reboot is for Linux: ${helps}`,
+    reason: 'NotLinux',
+    message: `Node ${name} runs ${os}, and spec.work.reboot is for Linux: ${helps}`,
     node: name,
   };
 }
 
 /** Returns the first reason; undefined if the node could be worked on. */
-export function ownReason(one: PlanNode, view: PlanView): Waiting | undefined {
+export function ownReason(one: PlanNode, view: PlanView): WaitReason | undefined {
   return (
     notReady(one, view) ?? noReplacement(one, view) ?? unbootable(one, view) ?? heldBy(one, view)
   );

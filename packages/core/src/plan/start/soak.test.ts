@@ -74,7 +74,7 @@ describe('the soak time of a stage', () => {
       ['n2'],
     );
     const before = look({ soak: soaked(99) });
-    assert.deepEqual([words(before), before.waiting[0]?.ends], ['Running StageSoak', at(1)]);
+    assert.deepEqual([words(before), before.waiting[0]?.until], ['Running StageSoak', at(1)]);
     const { run: first } = decided({ nodes: [canary, ...others], verdicts }, { stages });
     assert.deepEqual(unmarked(first?.soak), soaked(0));
   });
@@ -92,9 +92,9 @@ describe('the soak time of a stage', () => {
       for (const seconds of [50, 100, 5000]) {
         const decision = look({ nodes: [node, ...others], soak: soaked(seconds) });
         assert.deepEqual([words(decision), decision.inFlight], ['Running SoakBroken', []]);
-        assert.match(decision.waiting[0]?.who ?? '', text);
+        assert.match(decision.waiting[0]?.message ?? '', text);
         assert.deepEqual(
-          [decision.waiting[0]?.ends, decision.requeueAt, decision.run?.soak],
+          [decision.waiting[0]?.until, decision.requeueAt, decision.run?.soak],
           [at(60), at(60), lack(0)],
         );
       }
@@ -167,7 +167,7 @@ describe('the soak time of a stage', () => {
   test('that was broken begins anew with the moment in which all is well again', () => {
     const back = look({ soak: lack(30) });
     assert.deepEqual(
-      [words(back), unmarked(back.run?.soak), back.waiting[0]?.ends],
+      [words(back), unmarked(back.run?.soak), back.waiting[0]?.until],
       ['Running StageSoak', soaked(0), at(100)],
     );
   });

@@ -126,10 +126,10 @@ type Broken = readonly [NodeVerdict, string];
 function brokenText(
   [{ node }, what]: Broken,
   { since }: SoakLack,
-  ends: Temporal.Instant,
+  until: Temporal.Instant,
   stage: string,
 ): string {
-  return `node ${node} ${what} since ${timeText(since)}: the soak time of stage ${stage} starts again when it is well, and at ${timeText(ends)} the node has failed`;
+  return `node ${node} ${what} since ${timeText(since)}: the soak time of stage ${stage} starts again when it is well, and at ${timeText(until)} the node has failed`;
 }
 
 function failing(verdict: NodeVerdict, message: string, now: Temporal.Instant): NodeVerdict {
@@ -165,14 +165,14 @@ function whileBroken(
   const soak = { stage, lacking };
   const [since] = lacking;
   if (first === undefined || since === undefined) return { soak };
-  const ends = secondsAfter(since.since, provenWithinSeconds);
+  const until = secondsAfter(since.since, provenWithinSeconds);
   const waiting = {
-    word: 'SoakBroken',
-    who: brokenText(first, since, ends, stage),
+    reason: 'SoakBroken',
+    message: brokenText(first, since, until, stage),
     node: since.node,
-    ends,
+    until,
   };
-  if (isBefore(now, ends)) return { soak, waiting };
+  if (isBefore(now, until)) return { soak, waiting };
   const message = failedText(stage, `${first[1]} for ${provenWithinSeconds} s, which is its limit`);
   return { soak, waiting, failed: failing(first[0], message, now) };
 }
@@ -187,7 +187,7 @@ function watchSoak(view: PlanView, now: Temporal.Instant): SoakWatch | undefined
     return {
       soak: last,
       failed: failing(lost, message, now),
-      waiting: { word: 'SoakBroken', who: `node ${lost.node}: ${message}`, node: lost.node },
+      waiting: { reason: 'SoakBroken', message: `node ${lost.node}: ${message}`, node: lost.node },
     };
   }
   const one = soakingStage(view);
@@ -212,15 +212,15 @@ function watchSoak(view: PlanView, now: Temporal.Instant): SoakWatch | undefined
       ? now
       : seenSince(stored.since, snapshot);
   const from = latest([since, lastVerdictAt(one, verdicts) ?? since]) ?? since;
-  const ends = secondsAfter(from, soakSeconds);
+  const until = secondsAfter(from, soakSeconds);
   const soak = { stage: name, since: from, mark, lacking: [] };
-  if (!isBefore(now, ends)) return { soak };
+  if (!isBefore(now, until)) return { soak };
   return {
     soak,
     waiting: {
-      word: 'StageSoak',
-      who: `stage ${name} is done, and its soak time is not over`,
-      ends,
+      reason: 'StageSoak',
+      message: `stage ${name} is done, and its soak time is not over`,
+      until,
     },
   };
 }

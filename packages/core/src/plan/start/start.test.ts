@@ -51,7 +51,7 @@ describe('how many begin in one opening of the windows', () => {
     );
     assert.equal(words(decision), 'Running Rate Holding');
     assert.match(
-      decision.waiting[0]?.who ?? '',
+      decision.waiting[0]?.message ?? '',
       /^2 nodes have begun since 2026-11-21T07:00:00Z, and concurrency\.startsPerWindow allows 2$/,
     );
     assert.equal(decision.requeueAt?.toString(), '2026-11-22T07:00:00Z');
@@ -131,7 +131,7 @@ test('the built-in reboot is for Linux: a node of another system waits, and the 
   );
   const { waiting } = decided({ nodes: [windows] }, reboot);
   assert.deepEqual(
-    waiting.map(({ word, who }) => `${word}: ${who}`),
+    waiting.map(({ reason, message }) => `${reason}: ${message}`),
     [
       'NotLinux: Node n1 runs windows, and spec.work.reboot is for Linux: reboot it by a pod of your own (spec.work.job), or leave it out with drydock plan skip kernel n1',
     ],
@@ -183,7 +183,7 @@ describe('a node that is passed over', () => {
     const decision = decided({ nodes, outages }, { ...plan, passedOver });
     assert.equal(words(decision), 'Running Starved Holding');
     assert.match(
-      decision.waiting[0]?.who ?? '',
+      decision.waiting[0]?.message ?? '',
       /^n1 has been passed over since 2026-11-21T07:58:20Z: no other node begins before it, and it waits for Topology: /,
     );
     assert.deepEqual([decision.waiting[0]?.node, names(decision)], ['n1', ['n1 -100000']]);
@@ -273,7 +273,7 @@ describe('a pace', () => {
     // 12,000 s from the last start on, and four nodes are left.
     const decision = decided({ nodes, verdicts: [began(-2000)] }, plan);
     assert.equal(words(decision), 'Running Pace');
-    assert.equal(decision.waiting[0]?.ends?.toString(), at(1000).toString());
+    assert.equal(decision.waiting[0]?.until?.toString(), at(1000).toString());
     assert.deepEqual(
       begun({ nodes, verdicts: [began(-3334)] }, plan),
       ['n2'],
@@ -314,7 +314,7 @@ describe('a pace', () => {
     const pace = { ...spread, deadline: at(14 * 3600 + 3600 + 600) };
     const of = { nodes, windows };
     assert.equal(
-      decided({ ...of, verdicts: [began(-600)] }, { ...plan, pace }).waiting[0]?.ends?.toString(),
+      decided({ ...of, verdicts: [began(-600)] }, { ...plan, pace }).waiting[0]?.until?.toString(),
       at(-600 + 7800 / 4).toString(),
     );
     assert.deepEqual(begun({ ...of, verdicts: [began(-3600)] }, { ...plan, pace }), ['n2']);
@@ -341,7 +341,7 @@ describe('an approval that expires', () => {
     const late = decided({ approvals: [given({ createdAt: at(-100) })] }, of);
     assert.equal(words(late), 'AwaitingApproval Approval');
     assert.match(
-      late.waiting[0]?.who ?? '',
+      late.waiting[0]?.message ?? '',
       /drydock plan approve kernel; the approval of 2026-11-21T07:58:20Z has expired$/,
     );
     assert.deepEqual(
@@ -503,9 +503,9 @@ describe('a stage before others is not passed by emptiness', () => {
         const waiting = decided(snapshot, stages);
         assert.deepEqual(waiting.inFlight, []);
         const word = kind === 'approveAfter' ? 'Approval' : 'StageEmpty';
-        const said = waiting.waiting.find(one => one.word === word);
+        const said = waiting.waiting.find(one => one.reason === word);
         assert.match(
-          said?.who ?? '',
+          said?.message ?? '',
           /stage canary has done nothing: .*drydock plan (approve|promote) kernel canary/,
         );
         const given = makeApproval({ createdAt: at(-50), stage: 'canary' });

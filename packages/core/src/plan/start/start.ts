@@ -5,7 +5,7 @@ import { begunWork, maxUpNext, type Plan, type StarvedNode } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, runHooks, runScope, stageScope } from '../pods/run-hooks.ts';
 import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
-import type { PlanNode, Waiting } from '../snapshot.ts';
+import type { PlanNode, WaitReason } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { type ApprovalState, approvalOf, promotionOf } from './approvals.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
@@ -20,7 +20,7 @@ import { timeLimits } from './time-limits.ts';
  */
 export type StartDecision = {
   readonly slot?: InFlight;
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitReason[];
   /** Name of the active stage. */
   readonly stage?: string;
   /** True if all stages are over. */
@@ -43,10 +43,14 @@ export type StartDecision = {
  * Keeps the node of the operator itself for last in its stage: after all nodes that can begin
  * without help sooner or later, but not after a node that is down for weeks.
  */
-function ownNode({ node }: PlanNode, { snapshot }: PlanView, isLast: boolean): Waiting | undefined {
+function ownNode(
+  { node }: PlanNode,
+  { snapshot }: PlanView,
+  isLast: boolean,
+): WaitReason | undefined {
   return snapshot.ownNode !== node.name || (isLast && snapshot.plan.inFlight.length === 0)
     ? undefined
-    : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
+    : { reason: 'OwnNode', message: 'the operator runs on it: it goes last', node: node.name };
 }
 
 /** Reasons of nodes that wait for others than the plan, possibly for ever. */
@@ -115,10 +119,10 @@ function begun(
 /** Reasons why a node may not begin now. */
 type Reasons = {
   /** Reason of the node itself. */
-  readonly own?: Waiting | undefined;
+  readonly own?: WaitReason | undefined;
   /** Limit that other nodes have used up. */
-  readonly limit?: Waiting | undefined;
-  readonly time?: () => Waiting | undefined;
+  readonly limit?: WaitReason | undefined;
+  readonly time?: () => WaitReason | undefined;
 };
 
 function reasons(
@@ -127,11 +131,11 @@ function reasons(
   candidates: readonly PlanNode[],
 ): (one: PlanNode) => Reasons {
   const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
-  const ofNode = (one: PlanNode): Waiting | undefined => ownReason(one, view);
+  const ofNode = (one: PlanNode): WaitReason | undefined => ownReason(one, view);
   const others = candidates.filter(({ node }) => node.name !== view.snapshot.ownNode);
   const isLast =
     others.length < candidates.length &&
-    others.every(one => mayLast.has((ofNode(one) ?? unprepared(one, view))?.word ?? ''));
+    others.every(one => mayLast.has((ofNode(one) ?? unprepared(one, view))?.reason ?? ''));
   return one => {
     const own = ofNode(one) ?? ownNode(one, view, isLast) ?? unprepared(one, view);
     return own
@@ -145,7 +149,7 @@ type Starved = ReadonlyMap<string, StarvedNode>;
 /** Reasons of the candidates, and the first candidate without one. */
 type CandidateSearch = {
   readonly one?: PlanNode;
-  readonly waiting: ReadonlyMap<string, Waiting>;
+  readonly waiting: ReadonlyMap<string, WaitReason>;
   readonly refused: readonly PlanNode[];
 };
 
@@ -162,7 +166,7 @@ function seek(
 ): CandidateSearch {
   const reasonsOf = reasons(view, now, candidates);
   const hasInFlight = view.snapshot.plan.inFlight.length > 0;
-  const waiting = new Map<string, Waiting>();
+  const waiting = new Map<string, WaitReason>();
   const refused: PlanNode[] = [];
   for (const one of candidates) {
     const { own, limit, time } = reasonsOf(one);
@@ -172,7 +176,7 @@ function seek(
     if (starving !== undefined && hasInFlight && time?.() === undefined)
       return { waiting: new Map([['Starved', reserved(starving, no)], ...waiting]), refused };
     if (limit !== undefined) refused.push(one);
-    if (!waiting.has(no.word) && waiting.size < maxWaiting) waiting.set(no.word, no);
+    if (!waiting.has(no.reason) && waiting.size < maxWaiting) waiting.set(no.reason, no);
   }
   return { waiting, refused };
 }
@@ -192,7 +196,7 @@ function amongCandidates(
       stage: name,
       waiting: [shut],
       passedOver: passedOverOf(plan, candidates, [], now),
-      ...(shut.ends && { requeueAt: shut.ends }),
+      ...(shut.until && { requeueAt: shut.until }),
     };
   }
   const { one, waiting, refused } = seek(candidates, view, starved, now);
@@ -206,7 +210,7 @@ function amongCandidates(
       passedOver: passedOverOf(plan, others, refused, now),
     };
   }
-  const requeueAt = earliest(all.map(({ ends }) => ends));
+  const requeueAt = earliest(all.map(({ until }) => until));
   return {
     stage: name,
     waiting: all,
@@ -268,10 +272,13 @@ function asked(
   { expired }: ApprovalState,
   { plan }: PlanView['snapshot'],
   stage = '',
-): Waiting {
+): WaitReason {
   const before =
     expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
-  return { word: 'Approval', who: `${what}: drydock plan approve ${plan.name}${stage}${before}` };
+  return {
+    reason: 'Approval',
+    message: `${what}: drydock plan approve ${plan.name}${stage}${before}`,
+  };
 }
 
 /** Result for a stage that is passed: when that may change. */
@@ -313,7 +320,7 @@ function afterEmptyStage(
       waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
     };
   const how = `drydock plan promote ${view.snapshot.plan.name} ${name} lets the plan go on`;
-  return { stage: name, waiting: [{ word: 'StageEmpty', who: `${what}; ${how}` }] };
+  return { stage: name, waiting: [{ reason: 'StageEmpty', message: `${what}; ${how}` }] };
 }
 
 /**
@@ -331,7 +338,7 @@ function afterStage(
   const promotion = promotionOf(view, now, name);
   const waiting = view.soak?.soak.stage === name ? view.soak.waiting : undefined;
   if (waiting !== undefined && !promotion.isGiven)
-    return { stage: name, waiting: [waiting], ...(waiting.ends && { requeueAt: waiting.ends }) };
+    return { stage: name, waiting: [waiting], ...(waiting.until && { requeueAt: waiting.until }) };
   const agreed: ApprovalState = approveAfter ? approvalOf(view, now, name) : { isGiven: true };
   const requeueAt = earliest([agreed.until, promotion.until]);
   if (agreed.isGiven) return { ...(requeueAt && { requeueAt }) };
@@ -348,10 +355,12 @@ function afterStage(
   };
 }
 
-function blocked({ selected }: PlanView): readonly Waiting[] {
+function blocked({ selected }: PlanView): readonly WaitReason[] {
   for (const { node, due } of selected.values()) {
     if (typeof due === 'object')
-      return [{ word: 'Blocked', who: `spec.due.expression fails: ${due.error}`, node: node.name }];
+      return [
+        { reason: 'Blocked', message: `spec.due.expression fails: ${due.error}`, node: node.name },
+      ];
   }
   return [];
 }

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter, timeText } from '@drydock/apimachinery';
 import type { Plan, StarvedNode } from '../plan.ts';
-import type { PlanNode, Waiting } from '../snapshot.ts';
+import type { PlanNode, WaitReason } from '../snapshot.ts';
 
 /**
  * Nodes that limits hold back while others of the plan begin: a node that has waited too long
@@ -49,10 +49,13 @@ export function passedOverOf(
 }
 
 /** Returns the reason for others: none begins before the starved node. */
-export function reserved({ node, since }: StarvedNode, { word, who }: Waiting): Waiting {
+export function reserved(
+  { node, since }: StarvedNode,
+  { reason, message }: WaitReason,
+): WaitReason {
   return {
-    word: 'Starved',
-    who: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${word}: ${who}`,
+    reason: 'Starved',
+    message: `${node} has been passed over since ${timeText(since)}: no other node begins before it, and it waits for ${reason}: ${message}`,
     node,
   };
 }

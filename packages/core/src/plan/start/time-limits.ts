@@ -11,7 +11,7 @@ import {
   startOf,
 } from '../../window/calendar.ts';
 import { appliesTo, type Span, windowsUnknown } from '../../window/window.ts';
-import type { Waiting } from '../snapshot.ts';
+import type { WaitReason } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { defaultNodeSeconds, maxSeenLength, startsOf } from './starts.ts';
 
@@ -38,22 +38,22 @@ function openLimit(
   calendar: Calendar,
   expectedSeconds: number,
   now: Temporal.Instant,
-): Waiting | undefined {
+): WaitReason | undefined {
   const start = startOf(calendar, { expectedSeconds }, now);
   const names = calendar.names.join(', ');
   if (start.kind === 'never') {
     return {
-      word: 'WouldNotFit',
-      who: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes`,
+      reason: 'WouldNotFit',
+      message: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes`,
     };
   }
   if (!isBefore(now, start.at)) return undefined;
   const frozen = freezeAt(calendar, now);
-  const who =
+  const message =
     frozen === undefined
       ? `${names} allows it at ${timeText(start.at)}`
       : `frozen until ${timeText(frozen.until)}`;
-  return { word: frozen === undefined ? 'Window' : 'Frozen', who, ends: start.at };
+  return { reason: frozen === undefined ? 'Window' : 'Frozen', message, until: start.at };
 }
 
 /** Returns how many nodes have begun within a span: a node that has begun twice counts once. */
@@ -74,15 +74,15 @@ function rateLimit(
   calendar: Calendar,
   expectedSeconds: number,
   now: Temporal.Instant,
-): Waiting | undefined {
+): WaitReason | undefined {
   const { startsPerWindow: most } = view.snapshot.plan.concurrency;
   if (most === undefined || calendar.always) return undefined;
   const full = openingsAt(calendar, now).filter(opening => begunIn(view, opening) >= most);
   const last = full.toSorted((one, other) => Temporal.Instant.compare(one.to, other.to)).at(-1);
   if (last === undefined) return undefined;
-  const who = `${begunIn(view, last)} nodes have begun since ${timeText(last.from)}, and concurrency.startsPerWindow allows ${most}`;
+  const message = `${begunIn(view, last)} nodes have begun since ${timeText(last.from)}, and concurrency.startsPerWindow allows ${most}`;
   const next = startOf(calendar, { expectedSeconds, notBefore: last.to }, now);
-  return { word: 'Rate', who, ...(next.kind === 'at' && { ends: next.at }) };
+  return { reason: 'Rate', message, ...(next.kind === 'at' && { until: next.at }) };
 }
 
 /**
@@ -95,7 +95,7 @@ function paceLimit(
   calendar: Calendar,
   expectedSeconds: number,
   now: Temporal.Instant,
-): Waiting | undefined {
+): WaitReason | undefined {
   const { pace } = view.snapshot.plan;
   if (pace?.mode !== 'Spread') return undefined;
   const last = latest(startsOf(view.snapshot).map(({ startedAt }) => startedAt));
@@ -107,21 +107,21 @@ function paceLimit(
   });
   const next = afterOpenSeconds(calendar, last, open / Math.max(1, left));
   if (next === undefined || !isBefore(now, next)) return undefined;
-  const who = `${left} nodes are spread over the open time until ${timeText(pace.deadline)}: the next one begins at ${timeText(next)}`;
-  return { word: 'Pace', who, ends: next };
+  const message = `${left} nodes are spread over the open time until ${timeText(pace.deadline)}: the next one begins at ${timeText(next)}`;
+  return { reason: 'Pace', message, until: next };
 }
 
 /** Returns the time limits of each node: nothing begins before all windows are known. */
 export function timeLimits(
   view: PlanView,
   now: Temporal.Instant,
-): (node: Node) => Waiting | undefined {
+): (node: Node) => WaitReason | undefined {
   const { plan, windowsProblem } = view.snapshot;
   if (plan.windows !== 'Ignore' && windowsProblem !== undefined) {
-    return () => ({ word: 'WindowsUnknown', who: windowsUnknown(windowsProblem) });
+    return () => ({ reason: 'WindowsUnknown', message: windowsUnknown(windowsProblem) });
   }
   const seen = maxSeenLength(view);
-  const known = new Map<string, Waiting | undefined>();
+  const known = new Map<string, WaitReason | undefined>();
   return node => {
     const calendar = calendarFor(view, [node]);
     const key = calendar.names.join();

@@ -4,8 +4,8 @@ import type { Write } from '../../write.ts';
 import type { InFlight, NodeState, Outcome, Verdict } from '../in-flight.ts';
 import { type HookStep, ofNode, runHooks } from '../pods/run-hooks.ts';
 import { isRetried } from '../retries.ts';
-import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
-import { isForNow, type Stop } from '../stop.ts';
+import type { PlanNode, PlanSnapshot, WaitReason } from '../snapshot.ts';
+import { type Stop, stopOfHooks } from '../stop.ts';
 import { childDrainWrite, holdNameOf } from '../writes.ts';
 
 /** A node in flight at this moment. */
@@ -30,7 +30,7 @@ export type PlanDirective = {
 export type NodeStepResult = {
   readonly slot?: InFlight;
   readonly writes?: readonly Write[];
-  readonly waiting?: Waiting;
+  readonly waiting?: WaitReason;
   readonly hooks?: HookStep;
   readonly requeueAt?: Temporal.Instant;
 };
@@ -68,7 +68,7 @@ export function hooksOf(
   at: 'BeforeNode' | 'AfterNode',
   now: Temporal.Instant,
 ): NodeStepResult | undefined {
-  const stop = intent.stop !== undefined && isForNow(intent.stop) ? intent.stop : undefined;
+  const stop = stopOfHooks(intent.stop, snapshot);
   const step = runHooks(
     snapshot,
     { at, of: ofNode(one), stage: one.stage, node: one.node, stop },
@@ -172,8 +172,8 @@ export function restored(view: NodeView): NodeStepResult | undefined {
   const { slot: one, child, snapshot } = view;
   if (child === undefined || child.deleting || isAsWritten(view)) return undefined;
   const waiting = {
-    word: 'MaintenanceChanged',
-    who: `Maintenance ${child.name} is put back to the drain of the plan`,
+    reason: 'MaintenanceChanged',
+    message: `Maintenance ${child.name} is put back to the drain of the plan`,
     node: one.node,
   };
   return { slot: one, writes: [childDrainWrite(snapshot, child)], waiting };

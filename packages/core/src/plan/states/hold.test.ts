@@ -111,10 +111,11 @@ describe('a drain that does not end', () => {
   test('names it while it waits, and the ways out', () => {
     const { world, begin } = bench();
     begin();
-    const [waiting] = world.pass('kernel')?.waiting.filter(({ word }) => word === 'Draining') ?? [];
-    assert.match(waiting?.who ?? '', blocker);
+    const [waiting] =
+      world.pass('kernel')?.waiting.filter(({ reason }) => reason === 'Draining') ?? [];
+    assert.match(waiting?.message ?? '', blocker);
     assert.match(
-      waiting?.who ?? '',
+      waiting?.message ?? '',
       /drydock plan skip kernel n1 releases it, and spec\.onFailure\.drainStuck does so/,
     );
   });
@@ -123,7 +124,7 @@ describe('a drain that does not end', () => {
     const { world, life, begin } = bench();
     begin();
     const full = (): string | undefined =>
-      world.pass('kernel')?.waiting.find(({ word }) => word === 'MaxInFlight')?.who;
+      world.pass('kernel')?.waiting.find(({ reason }) => reason === 'MaxInFlight')?.message;
     assert.equal(
       full(),
       '1 nodes are in flight, and concurrency.maxInFlight allows 1; n1 is still being drained: drydock why n1 tells what keeps it',

@@ -39,7 +39,7 @@ export const starting: NodeStateFn = (view, now) => {
     return {
       slot: one,
       writes: [createChildWrite(snapshot, one)],
-      waiting: { word: 'Holding', who: 'its Maintenance is being created', node: one.node },
+      waiting: { reason: 'Holding', message: 'its Maintenance is being created', node: one.node },
     };
   }
   // The hold of an earlier turn, which is not needed any more.
@@ -47,8 +47,8 @@ export const starting: NodeStateFn = (view, now) => {
     return {
       slot: one,
       waiting: {
-        word: 'Holding',
-        who: 'its Maintenance of before is being deleted',
+        reason: 'Holding',
+        message: 'its Maintenance of before is being deleted',
         node: one.node,
       },
     };
@@ -122,11 +122,14 @@ function drainEnds(view: NodeView, now: Temporal.Instant): NodeStepResult {
   const at = stuck(view);
   const way = `drydock plan skip ${name} ${one.node} releases it, and spec.onFailure.drainStuck does so after a while`;
   if (at === undefined)
-    return { slot: one, waiting: { word: 'Draining', who: `${said} (${way})`, node: one.node } };
+    return {
+      slot: one,
+      waiting: { reason: 'Draining', message: `${said} (${way})`, node: one.node },
+    };
   if (isBefore(now, at))
     return {
       slot: one,
-      waiting: { word: 'Draining', who: said, node: one.node, ends: at },
+      waiting: { reason: 'Draining', message: said, node: one.node, until: at },
       requeueAt: at,
     };
   if (requeuesOf(view) < (drainStuck?.times ?? 0))
@@ -147,7 +150,7 @@ function resumed(view: NodeView): NodeStepResult | undefined {
   return {
     slot: one,
     writes: [stageWrite(child, 'Drain')],
-    waiting: { word: 'Draining', who: 'its window is open again', node: one.node },
+    waiting: { reason: 'Draining', message: 'its window is open again', node: one.node },
   };
 }
 
@@ -159,13 +162,13 @@ function windowEnd(view: NodeView, now: Temporal.Instant): NodeStepResult | unde
   const { slot: one, child } = view;
   const closed = closedWindow(view, now);
   if (closed === undefined) return resumed(view);
-  const { atEnd, message, ends } = closed;
+  const { atEnd, message, until } = closed;
   if (atEnd === 'GiveBack')
     return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
-  const waiting = { word: 'Window', who: `paused: ${message}`, node: one.node, ends };
+  const waiting = { reason: 'Window', message: `paused: ${message}`, node: one.node, until };
   const writes =
     child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
-  return { slot: one, waiting, requeueAt: ends, ...(writes && { writes }) };
+  return { slot: one, waiting, requeueAt: until, ...(writes && { writes }) };
 }
 
 /**
@@ -187,7 +190,7 @@ function isAtIt(other: InFlight): boolean {
  */
 function workedOnBy({ snapshot, slot: one }: NodeView): string | undefined {
   return snapshot.others.find(({ inFlight }) =>
-    inFlight.some(other => other.uid === one.uid && isAtIt(other)),
+    inFlight.some(other => other.node === one.node && isAtIt(other)),
   )?.name;
 }
 
@@ -207,14 +210,14 @@ export const holding: NodeStateFn = (view, now) => {
   if (!isDrained(child)) return drainEnds(view, now);
   const lack = missingHoldReason(view);
   if (lack !== undefined)
-    return { slot: one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
+    return { slot: one, waiting: { reason: 'HoldLost', message: lack, node: one.node } };
   const other = workedOnBy(view);
   if (other !== undefined)
     return {
       slot: one,
       waiting: {
-        word: 'OtherPlanWorks',
-        who: `plan ${other} works on it, or watches what came of its work`,
+        reason: 'OtherPlanWorks',
+        message: `plan ${other} works on it, or watches what came of its work`,
         node: one.node,
       },
     };

@@ -33,8 +33,10 @@ function bench(over: Partial<Plan> = {}, names: readonly string[] = ['n1', 'n2',
       .findLast(one => one.node === node);
   const slot = (node = 'n1') => world.plans.get('kernel')?.inFlight.find(one => one.node === node);
   const isHeld = (node = 'n1'): boolean => world.nodes.get(node)?.unschedulable === true;
+  const hasHold = (node = 'n1'): boolean =>
+    [...world.children.values()].some(({ nodeName }) => nodeName === node);
   const words = (): string => verdict()?.message ?? '';
-  return { world, life, verdict, slot, isHeld, words };
+  return { world, life, verdict, slot, isHeld, hasHold, words };
 }
 
 describe('a pod of the work that has not begun', () => {
@@ -234,7 +236,7 @@ describe('a pod of the work that runs', () => {
       assert.deepEqual([isHeld(), life.podOn('n1').deleting], [true, true], asked);
       const words = world.pass('kernel')?.waiting.find(({ node }) => node === 'n1');
       assert.match(
-        `${words?.word}: ${words?.who}`,
+        `${words?.reason}: ${words?.message}`,
         /^Releasing: pod \S+ of the work has to end before the node is given back$/,
         asked,
       );
@@ -304,6 +306,53 @@ describe('a pod of the work that runs', () => {
     life.look('kernel', 16);
     assert.equal(verdict()?.verdict === undefined, false);
     assert.notEqual(slot()?.pod, name);
+  });
+
+  test('of a node whose Node object is deleted keeps the hold: its kubelet may register it again before the pod has ended', () => {
+    const ways: Readonly<Record<string, (one: ReturnType<typeof bench>) => void>> = {
+      'pulls its image': () => {},
+      runs: ({ world, life }) => world.setPod(life.podOn('n1').name, { phase: 'Running' }),
+      'runs, and its failure is recorded': ({ world, life }) => {
+        world.setPod(life.podOn('n1').name, { phase: 'Running' });
+        life.wait('kernel', 100);
+      },
+    };
+    for (const [what, begin] of Object.entries(ways)) {
+      const one = bench();
+      const { world, life, isHeld } = one;
+      begin(one);
+      life.look('kernel');
+      const node = world.nodes.get('n1');
+      assert.ok(node);
+      world.nodes.delete('n1');
+      life.look('kernel');
+      assert.equal(life.podOn('n1').deleting, true, what);
+      const { holdRecord: _record, ...free } = node;
+      world.nodes.set('n1', { ...free, uid: 'uid-n1-again', unschedulable: false });
+      life.drain();
+      life.look('kernel');
+      assert.deepEqual([isHeld(), life.podsOn('n1').length], [true, 1], what);
+    }
+  });
+
+  test('of a node that stays gone has ended when pod GC has deleted it: its hold goes, and the slot is free', () => {
+    const { world, life, verdict, slot, hasHold } = running();
+    world.nodes.delete('n1');
+    life.look('kernel');
+    assert.deepEqual([slot()?.state, verdict(), hasHold()], ['Releasing', undefined, true]);
+    life.endDeleted();
+    life.look('kernel');
+    assert.deepEqual([slot(), verdict()?.verdict, hasHold()], [undefined, 'Failed', false]);
+  });
+
+  test('of a node that stays gone, and that nothing ends, keeps its slot for no longer than pods have to end', () => {
+    const { world, life, verdict, slot } = running();
+    world.nodes.delete('n1');
+    life.look('kernel');
+    life.wait('kernel', 599);
+    assert.deepEqual([slot()?.state, verdict()], ['Releasing', undefined]);
+    life.wait('kernel', 1);
+    assert.deepEqual([slot(), verdict()?.verdict, verdict()?.held], [undefined, 'Failed', false]);
   });
 });
 

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter, short } from '@drydock/apimachinery';
 import { gateAtSoak } from '../gates/evaluate-gates.ts';
 import type { InFlight } from '../in-flight.ts';
 import { foreignTaints, isHealthy, livesOf, unsoundness } from '../in-service.ts';
-import type { Waiting } from '../snapshot.ts';
+import type { WaitReason } from '../snapshot.ts';
 import {
   end,
   fail,
@@ -77,7 +77,7 @@ export const verifying: NodeStateFn = (view, now) => {
   if (isBefore(now, until))
     return {
       slot: one,
-      waiting: { word: 'Verifying', who: lack, node: one.node, ends: until },
+      waiting: { reason: 'Verifying', message: lack, node: one.node, until: until },
       requeueAt: until,
     };
   const within = `${snapshot.plan.provenWithinSeconds} s after its end`;
@@ -149,15 +149,15 @@ function soak(
     lack ?? (wasBroken(view) ? 'it has booted, or was not Ready, meanwhile' : undefined);
   const breach = found === undefined ? undefined : afterBreak(view, now, found);
   if (breach?.failure !== undefined) return failed(breach.failure);
-  const waiting = (why: string): Waiting => ({
-    word: 'SoakBroken',
-    who: `${why}: its soak time starts again`,
+  const waiting = (why: string): WaitReason => ({
+    reason: 'SoakBroken',
+    message: `${why}: its soak time starts again`,
     node: one.node,
   });
   if (breach !== undefined && lack !== undefined) {
     return {
       slot: breach.one,
-      waiting: { ...waiting(lack), ends: breach.until },
+      waiting: { ...waiting(lack), until: breach.until },
       requeueAt: breach.until,
     };
   }
@@ -179,10 +179,10 @@ function soaks(
   return {
     slot: { ...view.slot, ...under },
     waiting: {
-      word: 'Soaking',
-      who: 'its soak time is not over',
+      reason: 'Soaking',
+      message: 'its soak time is not over',
       node: view.slot.node,
-      ends: until,
+      until: until,
     },
     requeueAt: until,
   };

@@ -4,7 +4,7 @@ import type { InFlight, NodeVerdict } from '../in-flight.ts';
 import { isUp } from '../in-service.ts';
 import { deletions, isOver, podsOfTurn, workPodsOn } from '../pods/work-pods.ts';
 import { revisionOfRun } from '../records.ts';
-import type { Waiting, WorkPod } from '../snapshot.ts';
+import type { WaitReason, WorkPod } from '../snapshot.ts';
 import { recordWrite } from '../writes.ts';
 import {
   end,
@@ -77,7 +77,7 @@ function ofEarlierRevision(
 }
 
 /** Records the verdict first; then the slot is free. `waiting` is in the status meanwhile. */
-function record(view: NodeView, now: Temporal.Instant, waiting?: Waiting): NodeStepResult {
+function record(view: NodeView, now: Temporal.Instant, waiting?: WaitReason): NodeStepResult {
   const { slot: one, snapshot } = view;
   const verdict = verdictOf(view, now);
   const { run } = snapshot.plan;
@@ -105,10 +105,10 @@ function record(view: NodeView, now: Temporal.Instant, waiting?: Waiting): NodeS
  * Returns why the slot is kept: one text for the whole release, because another one would cost the
  * plan a request.
  */
-function releaseWaiting({ slot: one }: NodeView): Waiting {
+function releaseWaiting({ slot: one }: NodeView): WaitReason {
   return {
-    word: 'Releasing',
-    who: 'it is being given back, and its verdict recorded',
+    reason: 'Releasing',
+    message: 'it is being given back, and its verdict recorded',
     node: one.node,
   };
 }
@@ -117,10 +117,10 @@ function podsWaiting(
   { slot: one }: NodeView,
   [first, ...others]: readonly WorkPod[],
   what: string,
-): Waiting {
+): WaitReason {
   return {
-    word: 'Releasing',
-    who: `pod ${first?.name ?? ''}${others.length === 0 ? '' : ` and ${others.length} more`} of the work has to end before ${what}`,
+    reason: 'Releasing',
+    message: `pod ${first?.name ?? ''}${others.length === 0 ? '' : ` and ${others.length} more`} of the work has to end before ${what}`,
     node: one.node,
   };
 }
@@ -186,14 +186,6 @@ function withPod(one: InFlight, [first]: readonly WorkPod[]): InFlight {
 }
 
 /**
- * Reports whether nothing else on this machine ends the pods: its Node object is gone, and there is
- * no other of its name.
- */
-function isNodeless({ snapshot, slot: one }: NodeView): boolean {
-  return !snapshot.nodes.has(one.node);
-}
-
-/**
  * Handles a node that stays held. The verdict is recorded at once; the slot is free when no pod of
  * the work runs, or nothing on the node could end one.
  */
@@ -240,7 +232,9 @@ export const releasing: NodeStateFn = (view, now) => {
   if (withdrawn !== undefined) return withdrawn;
   const gone = deletions(pods);
   const until = podsEndBy(view);
-  if (running.length > 0 && (gone.length > 0 || !isNodeless(view))) {
+  // Waits without a Node object too: its kubelet may register it again, and otherwise pod GC ends
+  // them.
+  if (running.length > 0) {
     if (isBefore(now, until)) {
       return {
         slot: withPod(one, running),

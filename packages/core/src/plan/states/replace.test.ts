@@ -72,7 +72,7 @@ function to(given: Given): string {
   return [
     what,
     ...writes.map(({ method }) => method),
-    ...(outcome === undefined && waiting ? [waiting.word] : []),
+    ...(outcome === undefined && waiting ? [waiting.reason] : []),
   ].join(', ');
 }
 
@@ -189,7 +189,7 @@ describe('a run whose nodes vanish one after the other', () => {
       now,
     );
     assert.deepEqual(
-      [done.phase, done.inFlight.length, done.waiting[0]?.word],
+      [done.phase, done.inFlight.length, done.waiting[0]?.reason],
       ['AwaitingApproval', 0, 'Approval'],
     );
     assert.deepEqual(
@@ -238,6 +238,6 @@ describe('a run whose nodes vanish one after the other', () => {
       decided.inFlight.map(({ node }) => node),
       ['n2'],
     );
-    assert.equal(decided.waiting[0]?.word, 'NoMachine');
+    assert.equal(decided.waiting[0]?.reason, 'NoMachine');
   });
 });

@@ -60,8 +60,8 @@ export function beginReplacement(
   const { slot: one, node, snapshot } = view;
   const request = requestOf(view);
   const waiting = {
-    word: 'Holding',
-    who: 'its MachineMaintenance is being created',
+    reason: 'Holding',
+    message: 'its MachineMaintenance is being created',
     node: one.node,
   };
   if (request === undefined) {
@@ -97,7 +97,7 @@ function late(view: NodeView, now: Temporal.Instant, what: string): NodeStepResu
   if (isBefore(now, until))
     return {
       slot: one,
-      waiting: { word: 'Replacing', who: what, node: one.node, ends: until },
+      waiting: { reason: 'Replacing', message: what, node: one.node, until: until },
       requeueAt: until,
     };
   return end(
@@ -160,8 +160,8 @@ export function withdrawReplacement(view: NodeView): NodeStepResult | undefined 
   const isLeft = request !== undefined && !isForeign(request, view) && isReversible(request);
   if (!isLeft) return undefined;
   const waiting = {
-    word: 'Releasing',
-    who: 'its MachineMaintenance is being deleted',
+    reason: 'Releasing',
+    message: 'its MachineMaintenance is being deleted',
     node: view.slot.node,
   };
   return {

@@ -17,7 +17,7 @@ export type ClosedWindow = {
   /** Text for people: since when, and until when. */
   readonly message: string;
   /** Time at which it goes on, or of the next look. */
-  readonly ends: Temporal.Instant;
+  readonly until: Temporal.Instant;
 };
 
 /** Reports whether windows of the node pause drains at their end. */
@@ -43,5 +43,5 @@ export function closedWindow(
       ? 'no opening is known'
       : `the next opening begins at ${timeText(next.from)}`;
   const message = `the window has closed before the work began (${calendar.names.join(', ')}): ${goesOn}`;
-  return { atEnd, message, ends: next?.from ?? secondsAfter(now, lookAgainAfter) };
+  return { atEnd, message, until: next?.from ?? secondsAfter(now, lookAgainAfter) };
 }

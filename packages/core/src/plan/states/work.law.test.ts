@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Node } from '../../node/node.ts';
 import { at } from '../../testing/make.ts';
 import { makePlan } from '../../testing/make-plan.ts';
 import { NodeLife } from '../../testing/node-life.ts';
@@ -34,6 +35,8 @@ type Step = {
     | 'boot, told late'
     | 'down'
     | 'up'
+    | 'unregister'
+    | 'register'
     | 'release'
     | 'delete pod'
     | 'retry'
@@ -59,6 +62,12 @@ class Truth {
   readonly #dead = new Set<string>();
   /** Nodes whose Maintenance a person has deleted. */
   readonly #given = new Set<string>();
+  /**
+   * Node objects that are gone, and since when; and the names of those that kubelets have just made
+   * anew.
+   */
+  readonly #gone = new Map<string, { readonly before: Node; readonly since: number }>();
+  readonly #registered = new Set<string>();
   #clockIsOff = 0;
   #process = 1;
 
@@ -78,13 +87,35 @@ class Truth {
       world.pass('kernel');
       world.seconds -= this.#clockIsOff;
       this.#check(before, runningBefore);
-      this.#drains();
+      this.#drains(before);
       this.#onePod();
     }
   }
 
   #running(name: string): readonly WorkPod[] {
     return this.life.podsOn(name).filter(pod => !isOver(pod));
+  }
+
+  /** Makes the Node object anew, as its kubelet does; the machine has not booted. */
+  #register(name: string): void {
+    const { world } = this;
+    const gone = this.#gone.get(name);
+    if (gone === undefined) return;
+    const { holdRecord: _record, ...free } = gone.before;
+    world.nodes.set(name, { ...free, uid: `uid-${name}-${world.seconds}`, unschedulable: false });
+    this.#gone.delete(name);
+    this.#registered.add(name);
+    // A pod that went with the Node object may have run: a boot that follows is its own.
+    if (!this.ranAt.has(name)) this.ranAt.set(name, world.seconds);
+    this.unwellAt.set(name, world.seconds);
+  }
+
+  /** Deletes the pods of a Node object that has been gone for a minute, as pod GC does. */
+  #collect(): void {
+    const { world, life } = this;
+    for (const [name, { since }] of this.#gone)
+      if (world.seconds - since >= 60)
+        for (const pod of life.podsOn(name)) world.pods.delete(pod.name);
   }
 
   #onePod(): void {
@@ -96,7 +127,7 @@ class Truth {
    * As the loop of the nodes does it: a Maintenance that somebody has deleted waits for the work of
    * its plan.
    */
-  #drains(): void {
+  #drains(before: Plan | undefined): void {
     const { world } = this;
     const waiting = [...world.children.values()].filter(
       ({ deleting, nodeName }) =>
@@ -104,11 +135,14 @@ class Truth {
         world.plans.get('kernel')?.inFlight.some(one => one.node === nodeName && isAtWork(one)),
     );
     for (const { name } of waiting) world.children.delete(name);
-    // What a person gives back of which the plan has nothing in flight is theirs, whatever is left
-    // on it.
-    const flying = new Set(world.plans.get('kernel')?.inFlight.map(({ node }) => node));
+    // What a person gives back of which the plan has nothing in flight, or begins with it only now,
+    // is theirs, whatever is left on it.
+    const known = new Set(before?.inFlight.map(({ node }) => node));
+    const flying = new Set(
+      world.plans.get('kernel')?.inFlight.flatMap(({ node }) => (known.has(node) ? node : [])),
+    );
     const theirs = new Set(Array.from(this.#given).filter(name => !flying.has(name)));
-    const before = new Map(
+    const wasHeld = new Map(
       [...world.nodes].map(([name, { unschedulable }]) => [name, unschedulable]),
     );
     this.life.drain();
@@ -117,7 +151,8 @@ class Truth {
       world.setNode(child.nodeName, { unschedulable: true, holdRecord: '{}' });
     }
     for (const [name, { unschedulable }] of world.nodes) {
-      const isOpened = before.get(name) === true && !unschedulable;
+      const isOpened =
+        (wasHeld.get(name) === true || this.#registered.delete(name)) && !unschedulable;
       const left = this.#running(name).map(
         ({ name: pod, deleting }) => `${pod}${deleting ? ', being deleted' : ''}`,
       );
@@ -183,7 +218,7 @@ class Truth {
     switch (what) {
       case 'time':
         world.seconds += seconds;
-        return;
+        return this.#collect();
       case 'look':
         return this.look();
       case 'run':
@@ -235,6 +270,15 @@ class Truth {
         this.#dead.delete(node);
         life.up(node);
         return unwell();
+      case 'unregister': {
+        const before = world.nodes.get(node);
+        if (before !== undefined) this.#gone.set(node, { before, since: world.seconds });
+        world.nodes.delete(node);
+        // The operator is there, and sees it before its pods are collected.
+        return this.look();
+      }
+      case 'register':
+        return this.#register(node);
       case 'release':
         for (const [name, child] of world.children)
           if (child.nodeName === node && !child.deleting) {
@@ -291,6 +335,8 @@ const seldom = [
   'fail',
   'down',
   'up',
+  'unregister',
+  'register',
   'release',
   'delete pod',
   'retry',

@@ -80,14 +80,14 @@ function late(
   view: NodeView,
   now: Temporal.Instant,
   what: string,
-  word: string = view.slot.state,
+  reason: string = view.slot.state,
 ): NodeStepResult {
   const { slot: one } = view;
   const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
   if (!isBefore(now, until))
     return fail(view, now, `${what} for ${timeoutSeconds} s, which is its limit`);
-  return { slot: one, waiting: { word, who: what, node: one.node, ends: until }, requeueAt: until };
+  return { slot: one, waiting: { reason, message: what, node: one.node, until }, requeueAt: until };
 }
 
 /**
@@ -112,7 +112,7 @@ function unbegun(
     );
   return {
     slot: one,
-    waiting: { word: 'Working', who: what, node: one.node, ends: until },
+    waiting: { reason: 'Working', message: what, node: one.node, until: until },
     requeueAt: until,
   };
 }
@@ -428,7 +428,7 @@ export const working: NodeStateFn = (view, now) => {
   if (one.work.kind === 'external') return byOthers(view, now);
   const pod = podWorkOf(view);
   return pod === undefined
-    ? { slot: one, waiting: { word: 'Working', who: noImage, node: one.node } }
+    ? { slot: one, waiting: { reason: 'Working', message: noImage, node: one.node } }
     : byPod(view, pod, now);
 };
 
@@ -451,7 +451,7 @@ export const rebooting: NodeStateFn = (view, now) => {
   if (isBefore(now, until))
     return {
       slot: one,
-      waiting: { word: 'Rebooting', who: what, node: one.node, ends: until },
+      waiting: { reason: 'Rebooting', message: what, node: one.node, until: until },
       requeueAt: until,
     };
   return fail(view, now, `The work has ended, and the node has not come back: ${what}`);

@@ -89,9 +89,9 @@ function Waiting({ plan }: { readonly plan: PlanSummary }) {
       <h4>Waiting for</h4>
       <ul class="blockers">
         {plan.waiting.map(wait => (
-          <li key={`${wait.word} ${wait.node ?? ''}`} class="passing">
+          <li key={`${wait.reason} ${wait.node ?? ''}`} class="passing">
             <p class="matter">
-              <strong>{wait.word}:</strong> {waitText(wait, now.value)}
+              <strong>{wait.reason}:</strong> {waitText(wait, now.value)}
             </p>
             {wait.node !== undefined && (
               <p class="whats">
