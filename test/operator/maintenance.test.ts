@@ -588,7 +588,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     );
     await untilHeld(api, name, ourTaints);
     const status = await untilMaintenance(api, name, 'Failed');
-    assert.equal(status.failure, 'GivenBack');
+    assert.equal(status.failure, 'Released');
     await untilFace(api, name, face);
     await until('the lease to be released', async () => !(await hasLease(api, name)));
     await loosen(name);

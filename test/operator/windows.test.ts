@@ -167,7 +167,7 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
     for (const [atEnd, name] of [
       ['Continue', 'w-goes-on'],
       ['Pause', 'w-pauses'],
-      ['GiveBack', 'w-gives'],
+      ['Release', 'w-gives'],
     ] as const) {
       await labelled(name);
       await create(

@@ -20,7 +20,7 @@ function hasRung(object: Stored, ...actions: readonly string[]): boolean {
 function failedWell(object: Stored): boolean {
   const failure = text(object, 'status', 'failure');
   if (failure === 'DeadlineExceeded') return hasRung(object, 'Fail');
-  return failure === 'GivenBack' && hasRung(object, 'Release');
+  return failure === 'Released' && hasRung(object, 'Release');
 }
 
 const wordsOf: Readonly<Record<string, string>> = {

@@ -148,7 +148,7 @@ function course(chance: Chance, draw: Draw): JsonObject {
       expiresAfterSeconds: draw.int(),
     })),
     onFailure: maybe(chance, () => ({
-      node: pick(chance, ['Hold', 'GiveBack']),
+      node: pick(chance, ['Hold', 'Release']),
       drainStuck: maybe(chance, () => ({ afterSeconds: draw.int(), times: draw.int() })),
     })),
     halt: maybe(chance, () => ({

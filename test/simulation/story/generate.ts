@@ -162,7 +162,7 @@ function windowsOf(dice: Dice, faultyMs: number): readonly WindowPlan[] {
           spec: {
             openings: [opening],
             ...(dice.is(15) && { freezes: [freeze] }),
-            atEnd: dice.of(['Continue', 'Pause', 'GiveBack']),
+            atEnd: dice.of(['Continue', 'Pause', 'Release']),
             missed: dice.of(['BeforeDeadline', 'EvenInFreeze', 'Wait']),
             expectedDuration: `${dice.whole(10, 120)}s`,
           },

@@ -183,7 +183,7 @@ const kinds: readonly AdmissionKind[] = [
     nodeNameOf: specNode,
     wants: object =>
       textAt(object, 'spec', 'stage') !== 'Announce' &&
-      textAt(object, 'status', 'failure') !== 'GivenBack',
+      textAt(object, 'status', 'failure') !== 'Released',
     quorum: { ...medik8sQuorum, counted: 'everywhere' },
   },
 ];

@@ -248,10 +248,10 @@ export const maintenancePlanSpec = z
     onFailure: z
       .object({
         node: z
-          .enum(['Hold', 'GiveBack'])
+          .enum(['Hold', 'Release'])
           .default('Hold')
           .describe(
-            'What happens to a node that fails after its work began. Hold: it stays held. GiveBack: it is released. A node that fails earlier is always released.',
+            'What happens to a node that fails after its work began. Hold: it stays held. Release: it is released. A node that fails earlier is always released.',
           ),
         drainStuck: z
           .object({ afterSeconds: z.int32().min(1), times: z.int32().min(0).max(100).default(1) })

@@ -101,10 +101,10 @@ export const maintenanceWindowSpec = z
         'When no maintenance may begin. Freezes take precedence over the openings of all windows.',
       ),
     atEnd: z
-      .enum(['Continue', 'Pause', 'GiveBack'])
+      .enum(['Continue', 'Pause', 'Release'])
       .default('Continue')
       .describe(
-        'What happens to a drain that is still running at the end of an opening. Continue: the drain continues. Pause: no evictions until the next opening; the node stays held. GiveBack: the node is released, and the maintenance begins again in the next opening.',
+        'What happens to a drain that is still running at the end of an opening. Continue: the drain continues. Pause: no evictions until the next opening; the node stays held. Release: the node is released, and the maintenance begins again in the next opening.',
       ),
     missed: z
       .enum(['BeforeDeadline', 'EvenInFreeze', 'Wait'])

@@ -347,7 +347,7 @@ export const maintenanceStatus = z
       .describe(
         'Every cause that keeps the drain from completing, those that need help first, also of blockers that are not listed.',
       ),
-    failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
+    failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'Released']).optional(),
     leaseErrors: z
       .int()
       .optional()

@@ -657,7 +657,7 @@ test('the ladder: each rung does what it says, and none before its time', () => 
 test('Release gives the node back once its failure is stored, and keeps the object', () => {
   assert.ok(whats(run({ requests: [ladder('Release')], ...stuck })).includes('report Failed'));
   const stored = makeRequest('one', {
-    history: { ...noHistory, state: 'Failed', failure: 'GivenBack' },
+    history: { ...noHistory, state: 'Failed', failure: 'Released' },
   });
   assert.deepEqual(
     whats(run({ requests: [stored], ...stuck })).filter(what => !what.startsWith('report')),
@@ -683,7 +683,7 @@ const requests = fc.array(
     failure: fc.constantFrom(
       undefined,
       'LeaseLost' as const,
-      'GivenBack' as const,
+      'Released' as const,
       'DeadlineExceeded' as const,
     ),
   }),

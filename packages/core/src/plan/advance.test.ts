@@ -14,7 +14,7 @@ test('a node about which a write has no answer yet stays as it is, whatever is a
           message: 'pod web cannot go',
           node: 'n1',
           since: '2026-11-21T07:59:00Z',
-          ends: '2026-11-21T08:01:00Z',
+          until: '2026-11-21T08:01:00Z',
         },
       ],
     };

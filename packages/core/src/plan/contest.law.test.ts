@@ -49,7 +49,7 @@ class Rivals {
         concurrency,
         soakSeconds,
         provenWithinSeconds: 60,
-        onFailure: 'GiveBack',
+        onFailure: 'Release',
       });
       this.world.plans.set(name, {
         ...made,

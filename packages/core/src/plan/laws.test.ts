@@ -50,7 +50,7 @@ const shape = fc.record({
   approveAfter: fc.boolean(),
   isAsked: fc.boolean(),
   maxFailures: fc.constantFrom(0, 1, 9),
-  onFailure: fc.constantFrom('Hold' as const, 'GiveBack' as const),
+  onFailure: fc.constantFrom('Hold' as const, 'Release' as const),
   maxInFlight: fc.integer({ min: 1, max: 3 }),
 });
 type Shape = Parameters<Parameters<typeof shape.map>[0]>[0];

@@ -257,7 +257,7 @@ export type Plan = {
   readonly needsApproval: boolean;
   /** Age in seconds above which an approval is void, if what it approves has not begun by then. */
   readonly approvalExpiresAfter?: number;
-  readonly onFailure: 'Hold' | 'GiveBack';
+  readonly onFailure: 'Hold' | 'Release';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
   readonly halt: {
     readonly maxFailures?: IntOrPercent;

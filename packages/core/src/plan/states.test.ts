@@ -287,7 +287,7 @@ describe('a node in flight', () => {
         state: 'Working',
         pod: { phase: 'Failed' },
         one: { podUid: 'pod-1', attempt: 2 },
-        plan: { onFailure: 'GiveBack' },
+        plan: { onFailure: 'Release' },
       }),
       'Failed',
     );

@@ -30,7 +30,7 @@ type Inputs = {
 function isIdle({ stage, history, status }: MaintenanceRequest): boolean {
   return (
     stage === 'Announce' ||
-    history.failure === 'GivenBack' ||
+    history.failure === 'Released' ||
     history.failure === 'NodeNotFound' ||
     ((history.state ?? 'Pending') === 'Pending' && typeof status['scheduledTime'] === 'string')
   );

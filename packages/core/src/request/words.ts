@@ -18,4 +18,4 @@ export type MaintenanceState =
   | 'Releasing';
 
 /** Failure of a maintenance. */
-export type MaintenanceFailure = 'NodeNotFound' | 'LeaseLost' | 'DeadlineExceeded' | 'GivenBack';
+export type MaintenanceFailure = 'NodeNotFound' | 'LeaseLost' | 'DeadlineExceeded' | 'Released';

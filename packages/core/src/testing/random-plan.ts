@@ -111,7 +111,7 @@ export function randomPlan(dice: Dice, name: string): Plan {
     provenWithinSeconds: 20,
     soakSeconds: dice.pick([0, 5, 20]) ?? 0,
     soakAfterReleaseSeconds: dice.pick([0, 10]) ?? 0,
-    onFailure: dice.chance(0.5) ? 'Hold' : 'GiveBack',
+    onFailure: dice.chance(0.5) ? 'Hold' : 'Release',
     controlPlane: dice.pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
     first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
     ...(dice.chance(0.4) && { starvedAfterSeconds: 1 + dice.below(60) }),

@@ -124,12 +124,12 @@ describe('several windows', () => {
   });
 
   test('the strictest of them says what becomes of a drain at the end, and the longest how long one takes', () => {
-    const windows = (['Pause', 'GiveBack', 'Continue'] as const).map(atEnd =>
+    const windows = (['Pause', 'Release', 'Continue'] as const).map(atEnd =>
       windowOf([], { atEnd }),
     );
     assert.deepEqual(
       [windows, windows.slice(2), []].map(some => atEndOf(calendarOf(some))),
-      ['GiveBack', 'Continue', 'Continue'],
+      ['Release', 'Continue', 'Continue'],
     );
     const said = calendarOf([
       windowOf([], { expectedSeconds: 100 }),

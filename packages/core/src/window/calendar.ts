@@ -37,7 +37,7 @@ function strictest<T>(words: readonly T[], said: readonly T[]): T | undefined {
 export function atEndOf({ windows }: Calendar): AtEnd {
   return (
     strictest(
-      ['GiveBack', 'Pause', 'Continue'],
+      ['Release', 'Pause', 'Continue'],
       windows.map(({ atEnd }) => atEnd),
     ) ?? 'Continue'
   );

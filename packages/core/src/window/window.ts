@@ -20,7 +20,7 @@ export type Opening = { readonly cron: string; readonly seconds: number } | Span
 export type WindowedKind = 'Maintenance' | 'MachineMaintenance' | 'MaintenancePlan';
 
 /** Effect of the end of a window on a running drain. */
-export type AtEnd = 'Continue' | 'Pause' | 'GiveBack';
+export type AtEnd = 'Continue' | 'Pause' | 'Release';
 
 /** Behaviour of a maintenance for which no opening before its deadline is long enough. */
 export type Missed = 'BeforeDeadline' | 'EvenInFreeze' | 'Wait';

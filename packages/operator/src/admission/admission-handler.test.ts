@@ -425,7 +425,7 @@ describe('the quorum anywhere else', () => {
     api.put(pathOf(maintenance, 'other'), object('other', 'cp-2', { stage: 'Announce' }));
     api.put(pathOf(maintenance, 'another'), {
       ...object('another', 'cp-1'),
-      status: { failure: 'GivenBack' },
+      status: { failure: 'Released' },
     });
     assert.equal(
       await ask(api, maintenance, creation(maintenance, object('new', 'cp-0'))),

@@ -374,7 +374,7 @@ test('what the API server refuses is told where people look, and tried again', a
   drill.end();
 });
 
-for (const atEnd of ['Pause', 'GiveBack'] as const) {
+for (const atEnd of ['Pause', 'Release'] as const) {
   test(`a drain that is under way when its window closes: ${atEnd}, and on in the next opening`, async () => {
     const drill = await machineHarness({ flavour: 'capi', replicas: 3 });
     await workload(drill);

@@ -374,7 +374,7 @@ export const escalateStrategy: MachineStep = (snapshot, now) => {
 export function closing(
   snapshot: MachineSnapshot,
   now: Temporal.Instant,
-): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined {
+): { readonly atEnd: 'Pause' | 'Release'; readonly opens?: Temporal.Instant } | undefined {
   if (
     snapshot.request.history.becauseOfDeadline ||
     isUrgent(snapshot, now) ||

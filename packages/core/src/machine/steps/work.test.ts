@@ -370,12 +370,12 @@ describe('when its window closes', () => {
   });
 
   test('or everything is released, and begins anew then', () => {
-    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), [
+    assert.deepEqual(brief(closed('Release')).slice(0, 3), [
       'Releasing',
       'Ending',
       'delete the maintenance of the node',
     ]);
-    assert.deepEqual(brief(closed('GiveBack', { child: undefined })), [
+    assert.deepEqual(brief(closed('Release', { child: undefined })), [
       'Scheduled',
       'WindowClosed',
       '',

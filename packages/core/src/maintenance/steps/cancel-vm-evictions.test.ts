@@ -75,7 +75,7 @@ describe('a drain that does not go on calls back what it asked for', () => {
     ['it has never begun, and pauses', { request: requestIn({}), paused: true }, false],
     [
       'it has failed, and does not hold the node',
-      { request: begun, failure: 'GivenBack', holds: false },
+      { request: begun, failure: 'Released', holds: false },
       false,
     ],
     [

@@ -206,7 +206,7 @@ describe('the time limit of a drain bounds its volumes too', () => {
       seen(bounded(action), now).reports.map(({ state, failure }) => [state, failure]);
     assert.deepEqual(ends('Fail', 59), [['Detaching', undefined]]);
     assert.deepEqual(ends('Fail', 60), [['Failed', 'DeadlineExceeded']]);
-    assert.deepEqual(ends('Release', 60), [['Failed', 'GivenBack']]);
+    assert.deepEqual(ends('Release', 60), [['Failed', 'Released']]);
     for (const action of ['Delete', 'KeepTrying'] as const)
       assert.deepEqual(ends(action, 60), [['Detaching', undefined]]);
     assert.deepEqual(

@@ -159,7 +159,7 @@ function underWay({ snapshot }: ReconcileContext): boolean {
  * Reports whether no request is left and another party has already released the node: only the
  * record remains to be removed.
  */
-function isGivenBackByOthers(node: Node, context: ReconcileContext): boolean {
+function isReleasedByOthers(node: Node, context: ReconcileContext): boolean {
   return (
     context.snapshot.requests.length === 0 &&
     isOutdated(
@@ -175,7 +175,7 @@ function changeOf(
   holders: readonly MaintenanceRequest[],
   missing: readonly KindAdapter[],
 ): HoldChange | undefined {
-  if (missing.length === 0 && isGivenBackByOthers(node, context)) return discardRecordChange(node);
+  if (missing.length === 0 && isReleasedByOthers(node, context)) return discardRecordChange(node);
   const wanted = unionMarks([
     ...holders.map(({ adapter, stage }) => adapter.marks(stage)),
     ...missing.map(({ marks }) => marks('Drain')),

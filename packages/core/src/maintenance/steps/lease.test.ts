@@ -111,7 +111,7 @@ describe('the node may be held, and drained, once the lease is ours', () => {
       leases: leases(),
     });
     assert.deepEqual([whats(announced), first(announced).granted], [[], false]);
-    const over = makeRequest('one', { history: { ...noHistory, failure: 'GivenBack' } });
+    const over = makeRequest('one', { history: { ...noHistory, failure: 'Released' } });
     assert.deepEqual(whats(walked({ node: makeNode(), requests: [over], leases: leases() })), []);
     const start = startContext(makeSnapshot({ node: makeNode(), leases: leases() }), now);
     const barred = lease({

@@ -445,7 +445,7 @@ describe('what else is said', () => {
       report(progress, {}, { trouble }).problem?.reason;
     assert.equal(said({ problem: { reason: 'Own', message: '' } }), 'Own');
     assert.equal(said({}), 'WriteRefused');
-    assert.equal(said({ failure: 'GivenBack' }), 'GivenBack');
+    assert.equal(said({ failure: 'Released' }), 'Released');
     assert.equal(said({ failure: 'LeaseLost' }), undefined);
     assert.equal(report({ startsAt: at(900) }).startsAt?.toString(), at(900).toString());
   });

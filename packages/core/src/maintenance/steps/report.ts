@@ -38,7 +38,7 @@ import {
 import type { Report } from '../report.ts';
 import type { ReconcileMemo, Restored } from '../snapshot.ts';
 import { isClaimed } from './claim.ts';
-import { givenBack } from './drain/escalation.ts';
+import { released } from './drain/escalation.ts';
 
 /** Seconds between two writes of progress; transitions are written at once. */
 const progressEvery = 5;
@@ -182,8 +182,8 @@ function reportOf(progress: RequestProgress, context: ReconcileContext): Report 
     progress.problem ??
     (failure === undefined
       ? context.snapshot.trouble
-      : failure === 'GivenBack'
-        ? givenBack
+      : failure === 'Released'
+        ? released
         : undefined);
   const blockers = blockersOf(progress, context);
   const { node } = context.snapshot;

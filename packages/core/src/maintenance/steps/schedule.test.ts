@@ -261,7 +261,7 @@ describe('whether it has begun', () => {
 describe('while it is under way', () => {
   const draining = { state: 'Draining' } as const;
   const pausing = makeWindow({ atEnd: 'Pause' });
-  const givingBack = makeWindow({ atEnd: 'GiveBack' });
+  const givingBack = makeWindow({ atEnd: 'Release' });
   const context = (found: ReturnType<typeof looked>) => {
     const { barred, paused = false, restarts = false, problem } = found.progress;
     return { barred, paused, restarts, said: problem?.message, moments: found.moments };

@@ -200,7 +200,7 @@ function whileUnderWay(
   const [next] = nextSpans(calendar, now, 1);
   const goesOn = next === undefined ? 'no opening is known' : `continues at ${timeText(next.from)}`;
   const moment = next?.from ?? secondsAfter(now, lookAgainAfter);
-  if (atEnd === 'GiveBack') {
+  if (atEnd === 'Release') {
     const message = `released: the window has closed; ${goesOn}`;
     const found = waiting(progress, 'WindowClosed', message, moment, next?.from);
     return { ...found, progress: { ...found.progress, restarts: true } };

@@ -157,7 +157,7 @@ describe('a drain that does not end', () => {
         world.windows = [
           makeWindow({
             kinds: ['MaintenancePlan'],
-            atEnd: 'GiveBack',
+            atEnd: 'Release',
             openings: [{ from: at(-600), to: at(-1) }],
           }),
         ];
@@ -214,7 +214,7 @@ describe('a drain that does not end', () => {
 
 describe('the end of the window', () => {
   const hour = 3600;
-  const windows = (atEnd: 'Continue' | 'Pause' | 'GiveBack') => [
+  const windows = (atEnd: 'Continue' | 'Pause' | 'Release') => [
     makeWindow({
       kinds: ['MaintenancePlan'],
       atEnd,
@@ -227,7 +227,7 @@ describe('the end of the window', () => {
 
   test('gives a node back that is still drained, before the work begins, and the node comes again in the next opening', () => {
     const { world, life, begin, looks, verdict } = bench({ expectedSeconds: 60 });
-    world.windows = windows('GiveBack');
+    world.windows = windows('Release');
     begin();
     looks(hour);
     life.drain();
@@ -268,7 +268,7 @@ describe('the end of the window', () => {
   test('changes nothing where the window says so, or the work has begun, or the plan ignores windows', () => {
     for (const [atEnd, over] of [
       ['Continue', {}],
-      ['GiveBack', { windows: 'Ignore' }],
+      ['Release', { windows: 'Ignore' }],
     ] as const) {
       const { world, life, begin, looks, verdict } = bench({ expectedSeconds: 60, ...over });
       world.windows = windows(atEnd);

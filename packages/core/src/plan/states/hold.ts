@@ -104,7 +104,7 @@ function saidOf(child: MaintenanceRequest | undefined): string {
  */
 const failures: Readonly<Record<NonNullable<MaintenanceRequest['history']['failure']>, string>> = {
   DeadlineExceeded: 'it was not complete within its time limit',
-  GivenBack: 'its Maintenance was given back',
+  Released: 'its Maintenance was given back',
   LeaseLost: 'somebody else has taken the lease of the node',
   NodeNotFound: 'its Maintenance did not find the node',
 };
@@ -163,7 +163,7 @@ function windowEnd(view: NodeView, now: Temporal.Instant): NodeStepResult | unde
   const closed = closedWindow(view, now);
   if (closed === undefined) return resumed(view);
   const { atEnd, message, until } = closed;
-  if (atEnd === 'GiveBack')
+  if (atEnd === 'Release')
     return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
   const waiting = { reason: 'Window', message: `paused: ${message}`, node: one.node, until };
   const writes =

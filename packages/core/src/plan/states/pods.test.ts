@@ -188,7 +188,7 @@ describe('a pod of the work that runs', () => {
   };
 
   test('and hangs is gone before its node is given back', () => {
-    const { life, verdict, isHeld } = running({ onFailure: 'GiveBack' });
+    const { life, verdict, isHeld } = running({ onFailure: 'Release' });
     life.wait('kernel', 100);
     assert.deepEqual([isHeld(), life.podOn('n1').deleting, verdict()], [true, true, undefined]);
     life.wait('kernel', 300);
@@ -248,7 +248,7 @@ describe('a pod of the work that runs', () => {
   });
 
   test('never ends, and its node was to be given back: it stays held then', () => {
-    const { life, verdict, isHeld, words } = running({ onFailure: 'GiveBack' });
+    const { life, verdict, isHeld, words } = running({ onFailure: 'Release' });
     life.wait('kernel', 100);
     life.down('n1');
     life.wait('kernel', 600);

@@ -365,7 +365,7 @@ const steps = fc.array(
 const plans = fc.record({
   rebootsNode: fc.boolean(),
   attempts: fc.integer({ min: 1, max: 2 }),
-  onFailure: fc.constantFrom('Hold' as const, 'GiveBack' as const),
+  onFailure: fc.constantFrom('Hold' as const, 'Release' as const),
   maxInFlight: fc.integer({ min: 1, max: 3 }),
 });
 

@@ -416,7 +416,7 @@ test('a drain that pauses or has run out of time holds its node, whatever else',
   assert.deepEqual(after(late('Fail')), [[true, 'DeadlineExceeded', 0]]);
   assert.deepEqual(
     after(late('Release')),
-    [[true, 'GivenBack', 0]],
+    [[true, 'Released', 0]],
     'it is released once that is stored',
   );
 });

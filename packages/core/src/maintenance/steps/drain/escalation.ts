@@ -69,8 +69,8 @@ const deadlineExceeded = {
 };
 
 /** Problem of a request whose policy has released the node. */
-export const givenBack = {
-  reason: 'GivenBack',
+export const released = {
+  reason: 'Released',
   message: 'the drain was not complete in time; the node is released',
 };
 
@@ -78,13 +78,13 @@ type End = Pick<RequestProgress, 'failure' | 'problem' | 'holds'>;
 
 /**
  * Returns how a rung ends an incomplete drain; undefined while the drain goes on. Release only
- * reports it here: from the next pass on, a request that failed with GivenBack does not want the
+ * reports it here: from the next pass on, a request that failed with Released does not want the
  * node any more (`wantsNode` of the step `lease`), and the step `hold` releases the node.
  */
 export function outOfTime(rung: Rung | undefined): End | undefined {
   if (rung?.action === 'Fail')
     return { failure: 'DeadlineExceeded', holds: true, problem: deadlineExceeded };
-  if (rung?.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
+  if (rung?.action === 'Release') return { failure: 'Released', holds: true, problem: released };
   return undefined;
 }
 
