@@ -52,7 +52,7 @@ function isPlanDone(one: Stored): boolean {
   if (phase === 'Complete' || phase === 'Halted') return true;
   return (
     (phase === 'Running' || phase === 'Deleting') &&
-    objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'word')))
+    objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'reason')))
   );
 }
 
