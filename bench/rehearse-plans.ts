@@ -85,7 +85,7 @@ async function makeArena(api: Api, scenario: PlanScenario): Promise<Arena> {
   await sleep(3000);
   const clear = async (): Promise<void> => {
     // A node that is stuck is given back when its Maintenance goes.
-    await api.patch(planPath(space), { spec: { aborted: true } });
+    await api.patch(planPath(space), { spec: { state: 'Aborted' } });
     await api.delete(planPath(space));
     for (const { metadata } of await children(api, targets))
       await api.delete(`${maintenances}/${metadata.name}`);

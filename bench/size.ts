@@ -128,7 +128,7 @@ async function measure(harness: OperatorHarness, program: string): Promise<Recor
     plan(`pool-${index}`, 'none', {
       nodeSelector: { matchLabels: { pool: `pool-${index}` } },
       due: { expression: 'true' },
-      paused: index % 2 === 0,
+      state: index % 2 === 0 ? 'Paused' : 'Running',
       work: { none: {} },
     }),
   );

@@ -540,7 +540,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
   test('light, dark, on a phone, and with names without end', async () => {
     const name = 'x'.repeat(240);
     const spec = {
-      paused: true,
+      state: 'Paused',
       nodeSelector: {},
       work: { none: {} },
       stages: [{ name: 'y'.repeat(63) }],

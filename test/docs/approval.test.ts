@@ -8,15 +8,14 @@ import { manifestsOf } from '@drydock/cli/install';
 /** What is approved is what runs: every field of a plan's CRD, edited after the approval. */
 
 const free = [
-  'aborted',
   'expectedSeconds',
   'onDelete',
   'pace',
   'pause',
-  'paused',
   'retries',
   'runID',
   'skipNodes',
+  'state',
 ];
 const fields = Object.keys(maintenancePlanSpec.shape);
 const spec: JsonObject = Object.fromEntries(fields.map(field => [field, { before: 'x' }]));

@@ -150,6 +150,7 @@ const fieldsOfOthers = new Set([
   'spec.evictionResponders',
   'spec.evictionStrategy',
   'spec.install.preflight.crdUpgradeSafety.enforcement',
+  'spec.paused',
   'spec.providerID',
   'spec.unschedulable',
   'status.applying',

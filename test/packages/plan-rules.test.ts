@@ -102,7 +102,7 @@ describe('a MaintenancePlan at admission', () => {
       'another problem in its place',
     );
     assert.equal(await updated(bad, fine), 'allowed');
-    for (const spec of [{ paused: true }, { aborted: true }, { skipNodes: [{ name: 'n1' }] }])
+    for (const spec of [{ state: 'Paused' }, { state: 'Aborted' }, { skipNodes: [{ name: 'n1' }] }])
       assert.equal(
         await updated(bad, plan({ ...broken, ...spec })),
         'allowed',

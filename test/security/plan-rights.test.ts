@@ -49,12 +49,12 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       bound('drydock-plan-author', 'author'),
       bound('drydock-plan-approver', 'approver'),
       bound('drydock-maintenance-editor', 'editor'),
-      plan('guarded', 'guarded', { paused: true }),
+      plan('guarded', 'guarded', { state: 'Paused' }),
     );
     const editsWork = (): Promise<Reply> =>
       as('runner', 'PATCH', `${planPath('guarded')}?dryRun=All`, { spec: { due: null } });
     await until('the policy to be in force', async () => (await editsWork()).status === 403);
-    const asking = plan('probe', 'probe', { paused: true, approval: { run: 'Required' } });
+    const asking = plan('probe', 'probe', { state: 'Paused', approval: { run: 'Required' } });
     await create(api, asking);
     const takesAway = (): Promise<Reply> =>
       as('author', 'PATCH', `${planPath('probe')}?dryRun=All`, { spec: { approval: null } });
@@ -70,11 +70,11 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       as('runner', 'PATCH', `${planPath('guarded')}?dryRun=All`, { spec });
     const podSpec = { containers: [{ name: 'c', image: 'example.test/own:1' }] };
     for (const spec of [
-      { paused: false },
+      { state: 'Running' },
       { concurrency: { maxInFlight: 2 } },
       { retries: [{ name: '*', before: '2026-11-21T08:00:00Z' }] },
       { skipNodes: [{ name: 'n1' }] },
-      { aborted: true, runID: '2' },
+      { state: 'Aborted', runID: '2' },
       { order: { by: ['Age'], first: ['n1'] } },
     ])
       assert.equal((await edit(spec)).status, 200, JSON.stringify(spec));
@@ -164,7 +164,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
         async () => (await approver.call('GET', path)).status === 200,
       );
     assert.equal(
-      (await as('approver', 'PATCH', planPath('guarded'), { spec: { paused: false } })).status,
+      (await as('approver', 'PATCH', planPath('guarded'), { spec: { state: 'Running' } })).status,
       403,
     );
     assert.equal(
@@ -181,7 +181,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
     const stages = [{ name: 'canary', limit: 1, soakSeconds: 3600, approveAfter: true }];
     await create(
       api,
-      plan('asking', 'asking', { paused: true, stages, approval: { run: 'Required' } }),
+      plan('asking', 'asking', { state: 'Paused', stages, approval: { run: 'Required' } }),
     );
     const edit = (user: 'author' | 'runner', spec: object): Promise<Reply> =>
       as(user, 'PATCH', `${planPath('asking')}?dryRun=All`, { spec });

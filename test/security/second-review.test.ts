@@ -245,13 +245,13 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
     const stages = [
       { name: 'canary', nodeSelector: { matchLabels: { canary: 'yes' } }, approveAfter: true },
     ];
-    const made = plan('p2', 'p2', { paused: true, work: { none: {} }, due: {}, stages });
+    const made = plan('p2', 'p2', { state: 'Paused', work: { none: {} }, due: {}, stages });
     assert.equal(
       (await as('author', 'POST', '/apis/drydock.dev/v1alpha1/maintenanceplans', made)).status,
       201,
     );
     const skip = await as('author', 'PATCH', planPath('p2'), {
-      spec: { paused: false, skipNodes: [{ name: canary }] },
+      spec: { state: 'Running', skipNodes: [{ name: canary }] },
     });
     assert.equal(skip.status, 200, JSON.stringify(skip.body));
     const { message } = await untilPlan(
@@ -435,9 +435,9 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
 
   test('H1: after a halt, an abort or a deletion no other attempt begins; a pause keeps it waiting', async () => {
     const stops: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
-      abort: name => api.patch(planPath(name), { spec: { aborted: true } }),
+      abort: name => api.patch(planPath(name), { spec: { state: 'Aborted' } }),
       delete: name => api.delete(planPath(name)),
-      pause: name => api.patch(planPath(name), { spec: { paused: true } }),
+      pause: name => api.patch(planPath(name), { spec: { state: 'Paused' } }),
     };
     for (const [how, stop] of Object.entries(stops)) {
       const name = `h1-${how}`;
@@ -467,7 +467,7 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
         /^another attempt waits: Paused/,
       );
       deeds.set(nodeName, {});
-      await api.patch(planPath(name), { spec: { paused: false } });
+      await api.patch(planPath(name), { spec: { state: 'Running' } });
       await until('the second attempt', async () => work.counts.get(nodeName) === 2);
     }
   });
@@ -587,12 +587,12 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
       waiting?.find(({ reason }) => reason === 'NoMachine')?.message ?? '',
       /Machine tenant-a\/customer-db-1 has providerID vsphere:\/\/4230-of-another-cluster, and node x1-01 has aws:/,
     );
-    await api.patch(planPath('x1'), { spec: { paused: true } });
+    await api.patch(planPath('x1'), { spec: { state: 'Paused' } });
     await untilPlan(api, 'x1', 'paused', ({ phase }) => phase === 'Paused');
     await make('twin-1', 'aws:///eu-central-1a/i-0aaaaaaaaaaaaaaa3');
     await make('twin-2', 'aws:///eu-central-1a/i-0aaaaaaaaaaaaaaa3');
     await seconds(1);
-    await api.patch(planPath('x1'), { spec: { paused: false } });
+    await api.patch(planPath('x1'), { spec: { state: 'Running' } });
     await untilPlan(
       api,
       'x1',

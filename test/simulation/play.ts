@@ -232,8 +232,11 @@ class Play {
 
   #edit(resource: string, name: string, spec: JsonObject): void {
     const found = this.#stage.cluster.registry.store.get(resource, '', name);
-    if (found !== undefined)
-      this.#stage.writes.update(resource, { ...found, spec: { ...part(found, 'spec'), ...spec } });
+    if (found === undefined) return;
+    const edited = Object.entries({ ...part(found, 'spec'), ...spec });
+    // As in a merge patch, null takes a field away.
+    const left = Object.fromEntries(edited.filter(([, value]) => value !== null));
+    this.#stage.writes.update(resource, { ...found, spec: left });
   }
 
   #announce(): void {

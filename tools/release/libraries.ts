@@ -74,7 +74,9 @@ function installedManifest(name: string): Manifest & Readonly<Record<string, unk
   } as unknown as Manifest & Readonly<Record<string, unknown>>;
 }
 
-/** Makes a tarball of each library in `target`. Returns their names, in the order of `libraries`. */
+/**
+ * Makes a tarball of each library in `target`. Returns their names, in the order of `libraries`.
+ */
 export function packLibraries(target = dist): readonly string[] {
   return libraries.map(name => {
     const folder = join(build, 'libraries', name);

@@ -72,7 +72,7 @@ function fixed(kind: string, name: string, namespaced: boolean): JsonObject {
     NodeMaintenance: { metadata: inNamespace, spec: { nodeName: 'n1' } },
     MaintenancePlan: {
       metadata: inNamespace,
-      spec: { nodeSelector: { matchLabels: null, matchExpressions: null }, paused: false },
+      spec: { nodeSelector: { matchLabels: null, matchExpressions: null }, state: 'Running' },
       status: { observedGeneration: 1, run: { id: '1', revision: 'r' } },
     },
     MaintenancePlanRecord: {

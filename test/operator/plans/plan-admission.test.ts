@@ -71,7 +71,10 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
       await messageOf(api.call('POST', `${plans}?dryRun=All`, plan('own', 'own', broken))),
       said,
     );
-    assert.equal((await api.call('POST', plans, plan('own', 'own', { paused: true }))).status, 201);
+    assert.equal(
+      (await api.call('POST', plans, plan('own', 'own', { state: 'Paused' }))).status,
+      201,
+    );
     assert.equal(await messageOf(edit('own', broken)), said);
     assert.equal(await messageOf(edit('own', broken, '?dryRun=All')), said);
     for (const [spec, why] of [
@@ -97,14 +100,14 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
     for (const spec of [
       { concurrency: { maxInFlight: 2 } },
       { due: { expression: 'false' } },
-      { paused: false },
+      { state: 'Running' },
     ])
       assert.equal((await edit('own', spec)).status, 200, JSON.stringify(spec));
   });
 
   test('a plan that was stored as it is stays one that people edit, and goes when it is deleted', async () => {
     for (const spec of [
-      { paused: true },
+      { state: 'Paused' },
       { skipNodes: [{ name: 'n1' }] },
       { done: { expression: 'true' } },
     ])
@@ -122,10 +125,10 @@ describe('the admission of plans', { skip, timeout: 120_000 }, () => {
     await create(api, plan('alone', 'alone'));
     await operator.running.stop();
     for (const spec of [
-      { paused: true },
+      { state: 'Paused' },
       { concurrency: { maxInFlight: 3 } },
       { order: { first: ['n1'] } },
-      { aborted: true },
+      { state: 'Aborted' },
     ])
       assert.equal((await edit('alone', spec)).status, 200, JSON.stringify(spec));
     const reply = await edit('alone', { due: { expression: 'true' } });

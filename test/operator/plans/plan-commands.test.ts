@@ -117,7 +117,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
           (await wrong('plan', 'rehearse', file, '--parallel', '0.5')).stderr,
           /for --parallel/,
         );
-        await create(api, plan('foretold', 'foretold', { paused: true }));
+        await create(api, plan('foretold', 'foretold', { state: 'Paused' }));
         assert.match(
           await run('plan', 'rehearse', 'foretold', ...times),
           /the plan is paused: it is played as if it were not/,
@@ -311,7 +311,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
 
     test('a pause that says why and until when ends by itself; resume ends it before', async () => {
       const [first = ''] = await nodesOf('resting', 2);
-      await create(api, plan('resting', 'resting', { paused: true }));
+      await create(api, plan('resting', 'resting', { state: 'Paused' }));
       await untilPlan(api, 'resting', 'paused', ({ phase }) => phase === 'Paused');
       const until = await run(
         'plan',
@@ -347,7 +347,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
         ({ phase }) => phase === 'Running' || phase === 'Complete',
       );
       await nodesOf('dozing', 1);
-      await create(api, plan('dozing', 'dozing', { paused: true }));
+      await create(api, plan('dozing', 'dozing', { state: 'Paused' }));
       await run('plan', 'pause', 'dozing', '--until', '3s');
       const over = await untilPlan(api, 'dozing', 'complete', ({ phase }) => phase === 'Complete');
       const paused = over.conditions?.find(({ type }) => type === 'Paused');
@@ -422,7 +422,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
         await run('plan', 'rerun', 'steered'),
         'maintenanceplan.drydock.dev/steered begins run 2\n',
       );
-      assert.equal((await specOf('steered')).aborted, false);
+      assert.equal((await specOf('steered')).state, 'Running');
       // What hung in the first run fails in the run that is under way by then.
       await work.end(first, { exitCode: 1 });
       await untilPlan(
@@ -494,7 +494,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
         'done again',
         ({ phase, run: now }) => phase === 'Complete' && now?.id === '3',
       );
-      assert.equal((await specOf('undone')).undo, false);
+      assert.equal((await specOf('undone')).direction, 'Forward');
     });
 
     test('a quiet time ends by a promotion, and all of them by a full one', async () => {
@@ -534,7 +534,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       await nodesOf('lapsed', 2);
       const expires = { expiresAfterSeconds: 3 };
       const stages = [{ name: 'canary', limit: 1, approveAfter: true }];
-      await create(api, plan('lapsed', 'lapsed', { stages, approval: expires, paused: true }));
+      await create(api, plan('lapsed', 'lapsed', { stages, approval: expires, state: 'Paused' }));
       await untilPlan(api, 'lapsed', 'paused', ({ phase }) => phase === 'Paused');
       assert.match(await run('plan', 'approve', 'lapsed', 'canary', '--yes'), /created/);
       await new Promise(resolve => setTimeout(resolve, 3500));

@@ -180,7 +180,11 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     const [first = ''] = await nodesOf('agreed', 2);
     await create(
       api,
-      plan('agreed', 'agreed', { paused: true, approval: { run: 'Required' }, work: { none: {} } }),
+      plan('agreed', 'agreed', {
+        state: 'Paused',
+        approval: { run: 'Required' },
+        work: { none: {} },
+      }),
     );
     const agree = async (): Promise<void> => {
       const { code, stderr } = await harness.drydock('plan', 'approve', 'agreed', '--yes');
@@ -188,7 +192,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     };
     await untilPlan(api, 'agreed', 'paused', ({ phase }) => phase === 'Paused');
     await agree();
-    const edits = { due: { expression: "!('seen' in node.metadata.labels)" }, paused: false };
+    const edits = { due: { expression: "!('seen' in node.metadata.labels)" }, state: 'Running' };
     const reply = await harness.controlPlane
       .apiOf('author')
       .call('PATCH', planPath('agreed'), { spec: edits }, 'application/merge-patch+json');
@@ -203,7 +207,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     const isBegun = ({ nodes }: MaintenancePlanStatus): boolean =>
       (nodes?.done ?? 0) + (nodes?.inFlight ?? 0) > 0;
     await untilPlan(api, 'agreed', 'begun', isBegun);
-    await edit('agreed', { aborted: true });
+    await edit('agreed', { state: 'Aborted' });
   });
 
   test('an author skips the canary of a limit: the next node is the canary, and the rest waits for whoever may approve', async () => {
@@ -211,7 +215,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
     await create(
       api,
       plan('skipped', 'skipped', {
-        paused: true,
+        state: 'Paused',
         stages: [{ name: 'canary', limit: 1, approveAfter: true }],
       }),
     );
@@ -219,7 +223,7 @@ describe('nodes and edits that come and go', { skip, concurrency: 8, timeout: 24
       harness.controlPlane
         .apiOf('author')
         .call('PATCH', planPath('skipped'), { spec }, 'application/merge-patch+json');
-    assert.equal((await as({ paused: false, skipNodes: [{ name: first }] })).status, 200);
+    assert.equal((await as({ state: 'Running', skipNodes: [{ name: first }] })).status, 200);
     const { nodes } = await untilPlan(api, 'skipped', 'waiting', isAsked);
     assert.deepEqual([nodes?.done, nodes?.skipped], [1, 1]);
     await seconds(2);

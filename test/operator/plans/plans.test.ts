@@ -204,12 +204,12 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       status => status.nodes?.done === 2 && status.waitingFor === 'HeldBy',
     );
     assert.equal(waiting.waiting?.[0]?.node, first);
-    await api.patch(planPath('foreign'), { spec: { paused: true } });
+    await api.patch(planPath('foreign'), { spec: { state: 'Paused' } });
     await untilPlan(api, 'foreign', 'paused', ({ phase }) => phase === 'Paused');
     await cordon(api, first, false);
     await new Promise(resolve => setTimeout(resolve, 1000));
     assert.equal((await api.get<MaintenancePlan>(planPath('foreign'))).status?.inFlight?.length, 0);
-    await api.patch(planPath('foreign'), { spec: { paused: false } });
+    await api.patch(planPath('foreign'), { spec: { state: 'Running' } });
     await untilPlan(api, 'foreign', 'complete', ({ phase }) => phase === 'Complete');
   });
 
@@ -484,7 +484,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     assert.match(await refused({ concurrency: { maxInFlight: -1 } }), /maxInFlight/);
     assert.match(await refused({ stages: [{ name: 'rest' }] }), /implied stages/);
     assert.match(await refused({ work: { job: { podSpec: {} } } }), /containers/);
-    assert.match(await refused({ undo: true }), /undo needs rollback/);
+    assert.match(await refused({ direction: 'Rollback' }), /undo needs rollback/);
     const external = {
       finished: { expression: 'true' },
       annotations: { 'drydock.dev/maintenance-plan': 'another' },
@@ -498,6 +498,6 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       /rollback\.due is required when due has no expression/,
     );
     assert.match(await refused({ rollback: { work: {} } }), /exactly one of/);
-    assert.equal(await refused({ undo: true, rollback: { work: { none: {} } } }), '');
+    assert.equal(await refused({ direction: 'Rollback', rollback: { work: { none: {} } } }), '');
   });
 });

@@ -124,10 +124,7 @@ class Outages {
 /** A plan that begins nothing, and has nothing in flight, limits nobody. */
 function isAtRest(plan: Stored): boolean {
   if (inFlight(plan).length > 0) return false;
-  const isStopped =
-    at(plan, 'spec', 'paused') === true ||
-    at(plan, 'spec', 'pause') !== undefined ||
-    at(plan, 'spec', 'aborted') === true;
+  const isStopped = ['Paused', 'Aborted'].includes(text(plan, 'spec', 'state'));
   const phase = text(plan, 'status', 'phase');
   const isAsked = phase === 'AwaitingApproval' && text(plan, 'status', 'run', 'stage') === '';
   return (
@@ -241,9 +238,13 @@ function conditionsChecker({ fail }: Around) {
     );
     if (at(object, 'spec', 'prepare') !== undefined && text(prepared ?? {}, 'state') !== 'Prepared')
       fail('plans', `plan ${name} begins with ${node}, which was not got ready`);
-    for (const field of ['paused', 'aborted'] as const)
-      if (at(object, 'spec', field) === true && at(before ?? {}, 'spec', field) === true)
-        fail('plans', `plan ${name} is ${field}, and begins with ${node}`);
+    const isStopped = (plan: Stored | undefined): boolean => {
+      if (plan === undefined) return false;
+      const state = text(plan, 'spec', 'state');
+      return state === 'Aborted' || (state === 'Paused' && at(plan, 'spec', 'pause') === undefined);
+    };
+    if (isStopped(object) && isStopped(before))
+      fail('plans', `plan ${name} is ${text(object, 'spec', 'state')}, and begins with ${node}`);
   };
 }
 

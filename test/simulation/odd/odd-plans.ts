@@ -165,12 +165,11 @@ function course(chance: Chance, draw: Draw): JsonObject {
           }
         : undefined,
     onDelete: maybe(chance, () => pick(chance, ['FinishNodes', 'Release', draw.word()])),
-    paused: chance() < 0.1,
+    state: pick(chance, ['Running', 'Running', 'Paused', 'Aborted', draw.word()]),
     pause:
       chance() < 0.1
         ? { reason: maybe(chance, draw.word), until: maybe(chance, draw.time) }
         : undefined,
-    aborted: chance() < 0.1,
     runID: pick(chance, ['1', '2', draw.word()]),
     skipNodes: maybe(chance, () =>
       many(chance, 2, () => ({ name: pick(chance, nodeNames), reason: draw.word() })),
@@ -204,7 +203,7 @@ function planSpec(chance: Chance, draw: Draw): JsonObject {
       due: maybe(chance, () => due(chance, draw)),
       work: work(chance, draw),
     })),
-    undo: chance() < 0.1,
+    direction: pick(chance, ['Forward', 'Forward', 'Rollback', draw.word()]),
     hooks: maybe(chance, () => many(chance, 2, () => hook(chance, draw))),
     gates: maybe(chance, () => many(chance, 2, () => gate(chance, draw))),
     ...course(chance, draw),

@@ -68,7 +68,7 @@ function planConcurrency(dice: Dice): JsonObject {
 function resumed(dice: Dice, pausedAtMs: number, faultyMs: number): StoryPlan['edits'][number] {
   return {
     atMs: pausedAtMs + dice.share() * (faultyMs - pausedAtMs),
-    spec: { paused: false },
+    spec: { state: 'Running', pause: null },
   };
 }
 
@@ -81,12 +81,12 @@ function planEditsOf(dice: Dice, faultyMs: number): StoryPlan['edits'] {
     () => ({ work: { job: { podSpec: other, rebootsNode: dice.is(50), timeoutSeconds: 120 } } }),
     () => ({ work: { none: {} } }),
     () => ({ concurrency: planConcurrency(dice) }),
-    () => ({ paused: true }),
+    () => ({ state: 'Paused' }),
     () => ({ runID: '2' }),
     () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
     () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
   ])();
-  return [{ atMs, spec }, ...(spec['paused'] === true ? [resumed(dice, atMs, faultyMs)] : [])];
+  return [{ atMs, spec }, ...(spec['state'] === 'Paused' ? [resumed(dice, atMs, faultyMs)] : [])];
 }
 
 /** A pause that ends by itself. */
@@ -94,7 +94,10 @@ function pauseOf(dice: Dice, faultyMs: number): StoryPlan['edits'][number] {
   const atMs = dice.share() * faultyMs;
   return {
     atMs,
-    spec: { pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) } },
+    spec: {
+      state: 'Paused',
+      pause: { reason: 'a release', until: timeAt(atMs + dice.share() * faultyMs) },
+    },
   };
 }
 
@@ -193,7 +196,10 @@ export function replacementOf(
   if (!dice.is(50)) return [];
   const atMs = dice.share() * faultyMs * 0.5;
   const pausedAtMs = dice.share() * faultyMs;
-  const pause = [{ atMs: pausedAtMs, spec: { paused: true } }, resumed(dice, pausedAtMs, faultyMs)];
+  const pause = [
+    { atMs: pausedAtMs, spec: { state: 'Paused' } },
+    resumed(dice, pausedAtMs, faultyMs),
+  ];
   const edit = dice.of<() => StoryPlan['edits']>([
     () => [],
     () => pause,

@@ -313,7 +313,7 @@ const partsOfPlan = [
   'work',
   'gates',
   'rollback',
-  'undo',
+  'direction',
   'template',
 ];
 

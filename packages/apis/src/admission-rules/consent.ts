@@ -43,7 +43,6 @@ const freeFields: Readonly<Record<string, readonly string[]>> = {
   machinemaintenances: ['approved', 'keepSeconds'],
   machineeventsources: [],
   maintenanceplans: [
-    'aborted',
     'concurrency',
     'expectedSeconds',
     'halt',
@@ -51,13 +50,13 @@ const freeFields: Readonly<Record<string, readonly string[]>> = {
     'order',
     'pace',
     'pause',
-    'paused',
     'rehearse',
     'retries',
     'runID',
     'skipNodes',
     'soakAfterReleaseSeconds',
     'soakSeconds',
+    'state',
   ],
 };
 

@@ -9,17 +9,16 @@ import { planFields } from './plan-fields.ts';
  * out, retry failed ones, or set its deadline. A field that is not named here is covered.
  */
 const freeFields: readonly string[] = [
-  'aborted',
   'expectedSeconds',
   'onDelete',
   'pace',
   'pause',
-  'paused',
   'retries',
   // The approval names it separately.
   'runID',
   // Fewer skipped nodes need the right to approve (deploy/plans/policy.yaml).
   'skipNodes',
+  'state',
 ];
 
 /**

@@ -73,7 +73,7 @@ test('a plan that is undone is read with its rollback in place of what it undoes
     prepare: { job: { podSpec: { containers: [{ name: 'c', image: 'i' }] } } },
     rollback: { work: { none: {} } },
   };
-  const [plan, undone] = [planOf(forward), planOf({ ...forward, undo: true })];
+  const [plan, undone] = [planOf(forward), planOf({ ...forward, direction: 'Rollback' })];
   assert.deepEqual(
     [
       plan.work.kind,
@@ -97,13 +97,13 @@ test('a plan that is undone is read with its rollback in place of what it undoes
   );
   const own = planOf({
     ...forward,
-    undo: true,
+    direction: 'Rollback',
     rollback: { due: { expression: 'true' }, done: { withinSeconds: 5 }, work: { none: {} } },
   });
   assert.deepEqual([own.expressions.due, own.provenWithinSeconds], ['true', 5]);
   const { rollback: _rollback, ...none } = forward;
   assert.equal(
-    planOf({ ...none, undo: true }).work.kind,
+    planOf({ ...none, direction: 'Rollback' }).work.kind,
     'reboot',
     'the API server refuses it; nothing else is carried out',
   );
@@ -124,7 +124,7 @@ test('one more field of the CRD with a default, and a default that is written, b
     done: { rebooted: 'Required', withinSeconds: 600, more: 0 },
     template: { maintenance: { somethingNew: '', drain: { vms: { volumes: 'x' } } } },
     stages: [{ name: 'one', soakSeconds: 0, approveAfter: false, somethingNew: false }],
-    undo: false,
+    direction: 'Forward',
     windows: 'Respect',
     concurrency: { maxInFlight: 1 },
     somethingNew: false,
@@ -144,7 +144,7 @@ test('one more field of the CRD with a default, and a default that is written, b
     { done: { rebooted: 'Required', withinSeconds: 601 } },
     { work: { none: {} } },
     { template: { maintenance: { drain: { force: true } } } },
-    { undo: true },
+    { direction: 'Rollback' },
   ])
     assert.notEqual(other(edit), before.revision, JSON.stringify(edit));
 });
@@ -259,7 +259,7 @@ test('the expected end is told in whole minutes, stays while it is near enough, 
     'a twentieth of three hours is nine minutes',
   );
   assert.equal(statusAt(700, {}, stored).expectedEndTime, '2026-11-21T11:12:00Z');
-  assert.equal(statusAt(20, { paused: true }, stored).expectedEndTime, undefined);
+  assert.equal(statusAt(20, { state: 'Paused' }, stored).expectedEndTime, undefined);
 });
 
 test('a plan whose work another one undoes has a condition that names it', () => {

@@ -49,8 +49,8 @@ const written = writtenIn(planFields);
  * that are not read.
  */
 function revisionOf(spec: MaintenancePlanSpec): string {
-  const { due, done, prepare, work, template, undo } = written(spec as unknown as JsonObject);
-  return short(canonical({ due, done, prepare, work, template, undo }));
+  const { due, done, prepare, work, template, direction } = written(spec as unknown as JsonObject);
+  return short(canonical({ due, done, prepare, work, template, direction }));
 }
 
 function workOf({ work }: MaintenancePlanSpec): Work {
@@ -280,7 +280,7 @@ export function readPlanExpressions(raw: unknown): Pick<Plan, 'expressions' | 'g
   return {
     expressions: expressionsOf(spec),
     gates: gatesOf(spec, {}).gates,
-    ...(spec.undo === true && { undo: true }),
+    ...(spec.direction === 'Rollback' && { undo: true }),
   };
 }
 
@@ -310,7 +310,7 @@ export function readMaintenancePlan(raw: unknown): Plan {
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
-    ...(spec.undo === true && { undo: true }),
+    ...(spec.direction === 'Rollback' && { undo: true }),
     ...switchesOf(spec),
     runId: spec.runID ?? '1',
     revision: revisionOf(spec),

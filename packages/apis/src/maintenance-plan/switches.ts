@@ -24,11 +24,12 @@ function pauseOf({ reason, until }: NonNullable<MaintenancePlanSpec['pause']>): 
 export function switchesOf(
   spec: MaintenancePlanSpec,
 ): Pick<Plan, 'onDelete' | 'paused' | 'pause' | 'aborted' | 'skips' | 'retries'> {
+  const isPaused = spec.state === 'Paused';
   return {
     onDelete: spec.onDelete ?? 'Release',
-    paused: spec.paused === true,
-    ...(spec.pause && { pause: pauseOf(spec.pause) }),
-    aborted: spec.aborted === true,
+    paused: isPaused && spec.pause?.until === undefined,
+    ...(isPaused && spec.pause && { pause: pauseOf(spec.pause) }),
+    aborted: spec.state === 'Aborted',
     skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
     retries: retriesOf(spec),
   };

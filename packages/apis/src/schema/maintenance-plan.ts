@@ -99,7 +99,7 @@ const halt = z
 const rollback = z
   .object({ due: due.optional(), done: done.optional(), prepare: prepare.optional(), work })
   .describe(
-    'Undoes the work: replaces due, done, prepare and work while undo is true. due defaults to the nodes for which spec.due.expression is false.',
+    'Undoes the work: replaces due, done, prepare and work while direction is Rollback. due defaults to the nodes for which spec.due.expression is false.',
   );
 
 export const maintenancePlanSpec = z
@@ -202,11 +202,11 @@ export const maintenancePlanSpec = z
     prepare: prepare.optional(),
     work,
     rollback: rollback.optional(),
-    undo: z
-      .boolean()
-      .default(false)
+    direction: z
+      .enum(['Forward', 'Rollback'])
+      .default('Forward')
       .describe(
-        'Undo the work as rollback defines, in reverse order within each stage. A change begins a new run; change runID as well.',
+        'Rollback: undo the work as rollback defines, in reverse order within each stage. A change begins a new run; change runID as well.',
       ),
     hooks: z
       .array(hook)
@@ -263,22 +263,21 @@ export const maintenancePlanSpec = z
       .optional(),
     halt: halt.optional(),
     rehearse: rehearse.optional(),
-    paused: z.boolean().default(false).describe('Start no more nodes.'),
+    state: z
+      .enum(['Running', 'Paused', 'Aborted'])
+      .default('Running')
+      .describe(
+        'Running: nodes start. Paused: start no more nodes. Aborted: start no more nodes, and release those whose work has not begun.',
+      ),
     pause: z
       .object({
         reason: z.string().min(1).max(256).optional().describe('Why, for people.'),
         until: time
           .optional()
-          .describe('When the plan continues by itself. Without it: when pause is removed.'),
+          .describe('When the plan continues by itself. Without it: when state is Running again.'),
       })
       .optional()
-      .describe(
-        'Start no more nodes, with a reason and until a time. paused, which has no end, does the same while it is true.',
-      ),
-    aborted: z
-      .boolean()
-      .default(false)
-      .describe('Start no more nodes, and release those whose work has not begun.'),
+      .describe('Why, and until when, the plan is Paused. Ignored when it is Aborted.'),
     onDelete: z
       .enum(['FinishNodes', 'Release'])
       .default('Release')
@@ -316,8 +315,12 @@ export const maintenancePlanSpec = z
   .meta(
     rules(
       rule(
-        '!has(self.undo) || !self.undo || has(self.rollback)',
-        'undo needs rollback, which defines how to undo the work',
+        "!has(self.pause) || has(self.state) && self.state != 'Running'",
+        'pause says why, and until when, a plan is Paused: set state to Paused, or remove pause',
+      ),
+      rule(
+        "!has(self.direction) || self.direction == 'Forward' || has(self.rollback)",
+        'direction Rollback needs rollback, which defines how to undo the work',
       ),
       rule(
         '!has(self.rollback) || has(self.rollback.due) || has(self.due) && has(self.due.expression)',

@@ -43,7 +43,7 @@ function plan(patienceSeconds: number): JsonObject {
   return {
     metadata: { name: 'kernel' },
     spec: {
-      paused: true,
+      state: 'Paused',
       nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } },
       due: { expression: `node.status.nodeInfo.kernelVersion != '${newKernel}'` },
       concurrency: { maxInFlight: 2, maxUnavailable: 2 },

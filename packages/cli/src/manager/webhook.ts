@@ -58,7 +58,10 @@ export function problemsOfPlan(plan: JsonObject): readonly string[] {
   return [
     ...own,
     ...planProblems(
-      readPlanExpressions({ ...plan, spec: { ...spec, undo: spec['undo'] !== true } }),
+      readPlanExpressions({
+        ...plan,
+        spec: { ...spec, direction: spec['direction'] === 'Rollback' ? 'Forward' : 'Rollback' },
+      }),
     ),
   ];
 }

@@ -27,17 +27,17 @@ type Switch = {
 
 const switches = {
   resume: {
-    spec: { paused: false, pause: null },
+    spec: { state: 'Running', pause: null },
     isSet: (plan, now) => !isPaused(plan, now),
     done: 'resumed',
     note: ({ metadata, spec }) =>
-      spec.aborted === true
+      spec.state === 'Aborted'
         ? `plan ${metadata.name} is aborted; begin again with: drydock plan rerun ${metadata.name}`
         : undefined,
   },
   abort: {
-    spec: { aborted: true },
-    isSet: ({ spec }) => spec.aborted === true,
+    spec: { state: 'Aborted' },
+    isSet: ({ spec }) => spec.state === 'Aborted',
     done: 'aborted',
     note: ({ status }) => {
       const many = status?.inFlight?.length ?? 0;
@@ -103,7 +103,7 @@ async function beginRun(
       );
     return run === undefined
       ? undefined
-      : { ...more, runID: run, ...(spec.aborted === true && { aborted: false }) };
+      : { ...more, runID: run, ...(spec.state === 'Aborted' && { state: 'Running', pause: null }) };
   });
   return { before, run };
 }
@@ -116,13 +116,13 @@ function noteIfPaused(plan: PlanObject, name: string, now: Temporal.Instant): vo
 }
 
 /**
- * `drydock plan rerun NAME`: starts a new run, and clears `aborted` and `undo`. Throws an ApiError
- * with the server's message.
+ * `drydock plan rerun NAME`: starts a new run, and goes forward again from a plan that was aborted
+ * or undone. Throws an ApiError with the server's message.
  */
 export function rerun(name: string, flags: ConnectionFlags, env: Env): Promise<void> {
   return withCluster(flags, env, async api => {
     const { before, run } = await beginRun(api, name, ({ spec }) =>
-      spec.undo === true ? { undo: false } : {},
+      spec.direction === 'Rollback' ? { direction: 'Forward' } : {},
     );
     plainOutput.line(`${titleOfPlan(name)} begins run ${run}`);
     noteIfPaused(before, name, api.clock.now());
@@ -140,7 +140,9 @@ export function undo(name: string, flags: ConnectionFlags, env: Env): Promise<vo
         throw new UsageError(
           `plan ${name} has no spec.rollback, which defines how its work is undone: drydock plan undo needs it`,
         );
-      return spec.undo === true && spec.aborted !== true ? undefined : { undo: true };
+      return spec.direction === 'Rollback' && spec.state !== 'Aborted'
+        ? undefined
+        : { direction: 'Rollback' };
     });
     if (run === undefined)
       return plainOutput.line(

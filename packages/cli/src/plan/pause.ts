@@ -41,14 +41,17 @@ export function pausedSpec(
   { reason, until }: PauseFlags,
   now: Temporal.Instant,
 ): JsonObject | undefined {
+  const { name } = plan.metadata;
+  if (plan.spec.state === 'Aborted')
+    throw new UsageError(`plan ${name} is aborted; begin again with: drydock plan rerun ${name}`);
   if (until !== undefined) {
     return {
-      paused: false,
+      state: 'Paused',
       pause: { reason: reason ?? null, until: timeText(untilOf(until, now)) },
     };
   }
-  if (reason !== undefined) return { paused: true, pause: { reason, until: null } };
-  return isPaused(plan, now) ? undefined : { paused: true, pause: null };
+  if (reason !== undefined) return { state: 'Paused', pause: { reason, until: null } };
+  return isPaused(plan, now) ? undefined : { state: 'Paused', pause: null };
 }
 
 /**

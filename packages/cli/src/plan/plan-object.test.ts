@@ -29,10 +29,10 @@ test('a change carries the version that was read; after a conflict the plan is r
       ? response(409, { reason: 'Conflict', message: 'it has been modified' })
       : response(200, {});
   });
-  await changePlan(api, 'kernel', () => ({ paused: true }));
+  await changePlan(api, 'kernel', () => ({ state: 'Paused' }));
   assert.deepEqual(patches, [
-    { metadata: { uid: 'u', resourceVersion: '1' }, spec: { paused: true } },
-    { metadata: { uid: 'u', resourceVersion: '2' }, spec: { paused: true } },
+    { metadata: { uid: 'u', resourceVersion: '1' }, spec: { state: 'Paused' } },
+    { metadata: { uid: 'u', resourceVersion: '2' }, spec: { state: 'Paused' } },
   ]);
 });
 
@@ -45,7 +45,7 @@ test('nothing is written where nothing is to be changed, and a refusal is not tr
   await changePlan(api, 'kernel', () => undefined);
   assert.equal(api.calls.length, 1);
   await assert.rejects(
-    changePlan(api, 'kernel', () => ({ paused: true })),
+    changePlan(api, 'kernel', () => ({ state: 'Paused' })),
     /^ApiError: Error from server \(Forbidden\): no$/,
   );
   assert.equal(api.calls.length, 3);

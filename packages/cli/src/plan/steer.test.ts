@@ -149,29 +149,30 @@ test('a plan is paused with a reason, and until a time or for some time; one tha
   const now = Temporal.Instant.from('2026-05-01T10:00:00Z');
   const specFor = (flags: Omit<PauseFlags, keyof ConnectionFlags>, spec: object = {}): unknown =>
     pausedSpec(planOf({}, spec), flags, now);
-  assert.deepEqual(specFor({}), { paused: true, pause: null });
+  assert.deepEqual(specFor({}), { state: 'Paused', pause: null });
   assert.deepEqual(specFor({ reason: 'release' }), {
-    paused: true,
+    state: 'Paused',
     pause: { reason: 'release', until: null },
   });
-  const until = { paused: false, pause: { reason: 'release', until: '2026-05-01T11:30:00Z' } };
+  const until = { state: 'Paused', pause: { reason: 'release', until: '2026-05-01T11:30:00Z' } };
   assert.deepEqual(specFor({ reason: 'release', until: '1h30m' }), until);
   assert.deepEqual(
-    specFor({ reason: 'release', until: '2026-05-01T13:30:00+02:00' }, { paused: true }),
+    specFor({ reason: 'release', until: '2026-05-01T13:30:00+02:00' }, { state: 'Paused' }),
     until,
     'it has an end from now on',
   );
   for (const spec of [
-    { paused: true },
-    { pause: { reason: 'release' } },
-    { pause: { until: '2026-05-01T10:00:01Z' } },
+    { state: 'Paused' },
+    { state: 'Paused', pause: { reason: 'release' } },
+    { state: 'Paused', pause: { until: '2026-05-01T10:00:01Z' } },
   ])
     assert.equal(specFor({}, spec), undefined, JSON.stringify(spec));
   assert.deepEqual(
-    specFor({}, { pause: { until: '2026-05-01T10:00:00Z' } }),
-    { paused: true, pause: null },
+    specFor({}, { state: 'Paused', pause: { until: '2026-05-01T10:00:00Z' } }),
+    { state: 'Paused', pause: null },
     'that one is over',
   );
+  assert.throws(() => specFor({}, { state: 'Aborted' }), /is aborted.*drydock plan rerun/);
   for (const past of ['2026-05-01T10:00:00Z', '0', '-5m'])
     assert.throws(() => untilOf(past, now), /--until: expected a time in the future/);
   assert.throws(

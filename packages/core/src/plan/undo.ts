@@ -8,7 +8,7 @@ const parts = ['due', 'done', 'prepare', 'work'] as const;
 
 /** Reports whether the plan is undone: its rollback replaces these fields. */
 export function isUndone(spec: JsonObject): boolean {
-  return spec['undo'] === true && isObject(spec['rollback']);
+  return spec['direction'] === 'Rollback' && isObject(spec['rollback']);
 }
 
 /**

@@ -71,7 +71,7 @@ test('nothing of a plan is changed but whether it is paused', async () => {
       [
         'PATCH',
         '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel',
-        { metadata: { uid: 'u1' }, spec: { paused: true } },
+        { metadata: { uid: 'u1' }, spec: { state: 'Paused', pause: null } },
       ],
     ],
   );
@@ -80,21 +80,27 @@ test('nothing of a plan is changed but whether it is paused', async () => {
 test('a plan that is resumed goes on whatever has paused it', async () => {
   const api = fakeApi(200);
   assert.equal(
-    (await applyPlanAction(api, planOf({ pause: { reason: 'release' } }), 'resume')).status,
+    (
+      await applyPlanAction(
+        api,
+        planOf({ state: 'Paused', pause: { reason: 'release' } }),
+        'resume',
+      )
+    ).status,
     200,
   );
   assert.deepEqual(api.calls[0]?.body, {
     metadata: { uid: 'u1' },
-    spec: { paused: false, pause: null },
+    spec: { state: 'Running', pause: null },
   });
 });
 
-test('an aborted plan is not resumed: that would do nothing', async () => {
+test('an aborted plan is neither resumed nor paused: both would begin it again', async () => {
   const api = fakeApi(200);
-  const said = await applyPlanAction(api, planOf({ aborted: true }), 'resume');
+  const said = await applyPlanAction(api, planOf({ state: 'Aborted' }), 'resume');
   assert.deepEqual([said.status, api.calls.length], [409, 0]);
   assert.match(said.body.message, /drydock plan rerun kernel/);
-  assert.equal((await applyPlanAction(api, planOf({ aborted: true }), 'pause')).status, 200);
+  assert.equal((await applyPlanAction(api, planOf({ state: 'Aborted' }), 'pause')).status, 409);
 });
 
 test('what is not waited for is not approved, and nobody is asked', async () => {

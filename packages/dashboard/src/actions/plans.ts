@@ -49,7 +49,7 @@ export async function applyPlanAction(
   { name, uid, aborted }: Plan,
   what: PlanOrder['what'],
 ): Promise<ActionResult> {
-  if (what === 'resume' && aborted)
+  if (aborted)
     return reply(409, `plan ${name} is aborted: drydock plan rerun ${name} begins again`);
   const answer = await asked(api, {
     method: 'PATCH',
@@ -58,7 +58,7 @@ export async function applyPlanAction(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: { uid },
-      spec: what === 'pause' ? { paused: true } : { paused: false, pause: null },
+      spec: what === 'pause' ? { state: 'Paused', pause: null } : { state: 'Running', pause: null },
     },
   });
   if (isReply(answer)) return answer;

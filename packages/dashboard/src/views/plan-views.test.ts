@@ -46,7 +46,7 @@ function wait(reason: string, more: JsonObject = {}): JsonObject {
 const run = { id: '1', revision: 'r1', startTime: time };
 
 test('a plan that nobody has looked at is not begun', () => {
-  assert.deepEqual(planView(planOf({}, { paused: true })), {
+  assert.deepEqual(planView(planOf({}, { state: 'Paused' })), {
     key: 'kernel',
     uid: 'u1',
     phase: 'Pending',

@@ -212,7 +212,7 @@ describe('the loop of the plans', () => {
       JSON.stringify(status()),
     );
     cluster.put(`${plans}/kernel`, {
-      ...planOf({ aborted: true }),
+      ...planOf({ state: 'Aborted' }),
       status: { ...status(), phase: 'Aborted' },
     });
     await wait(1);
@@ -251,7 +251,7 @@ describe('the loop of the plans', () => {
     };
     assert.deepEqual(await besides({}), [1, 'OtherPlanLimit', 'plan other allows 1 ']);
     for (const draft of [
-      { paused: true },
+      { state: 'Paused' },
       { due: { expression: 'node.x ==' } },
       { approval: { run: 'Required' } },
     ])
@@ -414,7 +414,7 @@ describe('the loop of the plans', () => {
       JSON.stringify(status()),
     );
     cluster.put(`${plans}/kernel`, {
-      ...planOf({ work, concurrency: { maxInFlight: 2 }, aborted: true }),
+      ...planOf({ work, concurrency: { maxInFlight: 2 }, state: 'Aborted' }),
       metadata: metadataOf(2),
       status: status(),
     });

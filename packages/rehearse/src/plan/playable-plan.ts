@@ -45,7 +45,7 @@ function notesOf(plan: JsonObject, reboots: boolean): readonly string[] {
   const asks =
     text(plan, 'spec', 'approval', 'run') === 'Required' ||
     objects(at(plan, 'spec', 'stages')).some(one => one['approveAfter'] === true);
-  const isPaused = at(plan, 'spec', 'paused') === true || at(plan, 'spec', 'pause') !== undefined;
+  const isPaused = text(plan, 'spec', 'state') === 'Paused';
   return [
     `the work ends well on every node${reboots ? ', and every node comes back' : ''}`,
     ...(gates > 0
@@ -93,9 +93,8 @@ export function playablePlan(plan: JsonObject): SimulatedPlan {
     at(inForce, 'work', 'job', 'rebootsNode') === true;
   const {
     gates: _gates,
-    paused: _paused,
+    state: _state,
     pause: _pause,
-    aborted: _aborted,
     runID: _runId,
     rehearse: _rehearse,
     ...spec

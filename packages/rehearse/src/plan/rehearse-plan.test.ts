@@ -321,9 +321,13 @@ test('a plan that is undone is played with its rollback, for the nodes that are 
   const copy = await cluster();
   const due = { expression: "node.metadata.name == 'nobody' // nobody" };
   const seen = only(
-    await foresee(copy, plan({ due, undo: true, runID: '2', rollback: { work: { none: {} } } }), {
-      seeds: 1,
-    }),
+    await foresee(
+      copy,
+      plan({ due, direction: 'Rollback', runID: '2', rollback: { work: { none: {} } } }),
+      {
+        seeds: 1,
+      },
+    ),
   );
   assert.deepEqual([seen.finishes, seen.nodes.length], [true, 6], JSON.stringify(seen.plan));
   const forward = only(await foresee(copy, plan({ due }), { seeds: 1 }));

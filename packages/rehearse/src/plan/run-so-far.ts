@@ -246,7 +246,7 @@ export function resume({ cluster }: Sandbox, name: string): void {
   written(
     writesOn(cluster.registry).update(plans, {
       ...plan,
-      spec: { ...part(plan, 'spec'), paused: false },
+      spec: { ...part(plan, 'spec'), state: 'Running' },
     }),
   );
 }

@@ -171,7 +171,7 @@ async function giveRun(
   { plan, soFar, firstNodes }: PlanSimulation,
 ): Promise<boolean> {
   if (!isUnderWay(soFar) && firstNodes.length === 0) return false;
-  create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
+  create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), state: 'Paused' } });
   await sandbox.clock.advance(seenMs);
   takeOver(sandbox, plan.name, soFar, firstNodes);
   await sandbox.clock.advance(seenMs);

@@ -52,7 +52,7 @@ const work = only('none replace', {
 });
 const prepare = only('refusalCode', { job: jobOfPlan });
 const planSpec = only(
-  'aborted approval concurrency controlPlane done due expectedSeconds halt membership nodeSelector onDelete onFailure order pace paused retries runID soakAfterReleaseSeconds soakSeconds stages undo windows',
+  'approval concurrency controlPlane direction done due expectedSeconds halt membership nodeSelector onDelete onFailure order pace retries runID soakAfterReleaseSeconds soakSeconds stages state windows',
   {
     template: only('', { maintenance: only('', { drain: 'whole' }) }),
     prepare,

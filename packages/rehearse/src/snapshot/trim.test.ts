@@ -129,7 +129,7 @@ const harmless = new Set(
     'nominatedNodeName qosClass persistentVolumeReclaimPolicy driver volumeHandle maxUnavailable minAvailable maxSurge unhealthyPodEvictionPolicy disruptedPods{} currentRevision updateRevision ' +
     'whenDeleted whenScaled podManagementPolicy serviceName completionMode managedBy podReplacementPolicy action containerName completedIndexes failedIndexes succeededIndexes failed[] succeeded[] ' +
     'attacher persistentVolumeName expression expressions[] timeZone cron start duration from to expectedDuration ownerKinds[] notMigratable notMigrated volume cause budgets[] pod progress of waitingFor upNext[] ' +
-    'maxInFlight maxFailures by[] first[] on at refuse[] refuse before pendingPods[] membership controlPlane foreignCordon mode windows run onDelete drainStuck failed weekdays[] begun{} agreed{} agreed.* at[] verdicts{} rebooted onFalse checks[] onFailure state verdict step atEnd missed events[] kinds[] paused stopped active localDisk failure strategy'
+    'maxInFlight maxFailures direction by[] first[] on at refuse[] refuse before pendingPods[] membership controlPlane foreignCordon mode windows run onDelete drainStuck failed weekdays[] begun{} agreed{} agreed.* at[] verdicts{} rebooted onFalse checks[] onFailure state verdict step atEnd missed events[] kinds[] paused stopped active localDisk failure strategy'
   ).split(' '),
 );
 /** The value of a taint or a toleration. */

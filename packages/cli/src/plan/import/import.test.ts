@@ -55,8 +55,8 @@ describe('drydock plan import', { concurrency: 2, timeout: 60_000 }, () => {
     assert.deepEqual([code, others], [0, []]);
     const spec = part(plan, 'spec');
     assert.deepEqual(
-      [spec['paused'], at(spec, 'concurrency', 'maxInFlight'), spec['soakAfterReleaseSeconds']],
-      [true, 2, 120],
+      [spec['state'], at(spec, 'concurrency', 'maxInFlight'), spec['soakAfterReleaseSeconds']],
+      ['Paused', 2, 120],
     );
     assert.deepEqual(at(spec, 'template', 'maintenance', 'drain'), {
       deleteEmptyDirData: true,

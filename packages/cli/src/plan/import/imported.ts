@@ -20,7 +20,7 @@ export function pausedPlan(name: string, spec: JsonObject): JsonObject {
     apiVersion: planApi,
     kind: 'MaintenancePlan',
     metadata: { name },
-    spec: { paused: true, ...spec },
+    spec: { state: 'Paused', ...spec },
   };
 }
 
