@@ -50,4 +50,5 @@ export {
   secondsBetween,
   timeText,
 } from './time.ts';
+export { isUid } from './uid.ts';
 export { compareVersions } from './version.ts';

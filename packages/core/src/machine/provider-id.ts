@@ -1,3 +1,5 @@
+import { isUid } from '@drydock/apimachinery';
+
 /**
  * Names of machines in clouds: spec.providerID of Nodes and Machines, the names in their metadata
  * services and announcements, and longer names (ARNs, resource ids, links). The table of the
@@ -5,8 +7,6 @@
  */
 
 type Parts = { readonly scheme: string; readonly path: readonly string[] };
-
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Form of Oracle Cloud: `ocid1.instance.oc1.phx.…`, without a scheme. */
 const ocid = /^ocid1\.[a-z]+\.\S+$/;
@@ -32,7 +32,7 @@ function comparable(providerId: string): string {
   const scheme = schemeOf(bare);
   if (scheme === 'azure') return bare.toLowerCase();
   const last = bare.split('/').at(-1) ?? '';
-  if (!uuid.test(last)) return bare;
+  if (!isUid(last)) return bare;
   // Only some controllers of OpenStack write the region.
   return scheme === 'openstack'
     ? `openstack:///${last.toLowerCase()}`
@@ -79,7 +79,7 @@ export function identityGroup({
 function isSameInstance(providerId: string, name: string): boolean {
   const instance = instanceOf(providerId);
   if (instance === undefined) return false;
-  const ignoresCase = schemeOf(providerId) === 'azure' || uuid.test(instance);
+  const ignoresCase = schemeOf(providerId) === 'azure' || isUid(instance);
   return ignoresCase ? instance.toLowerCase() === name.toLowerCase() : instance === name;
 }
 

@@ -1,7 +1,7 @@
 import { deleteChildWrite } from '../maintenance/child.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { Write } from '../write.ts';
-import { deletions, workPodsOn } from './pods/work-pods.ts';
+import { deletions, waitForPods, workPodsOn } from './pods/work-pods.ts';
 import type { PlanNode, WaitReason } from './snapshot.ts';
 import { isEnding } from './stop.ts';
 import type { PlanView } from './view.ts';
@@ -62,11 +62,7 @@ export function straysOf(view: PlanView): Strays {
     const [pod] = running;
     writes.push(...(pod === undefined ? [deleteChildWrite(child)] : deletions(running)));
     if (pod !== undefined)
-      waiting.push({
-        reason: 'Releasing',
-        message: `pod ${pod.name} of the work has to end before the node is given back`,
-        node: child.nodeName,
-      });
+      waiting.push(waitForPods(running, child.nodeName, 'the node is released'));
   }
   return { writes, waiting };
 }

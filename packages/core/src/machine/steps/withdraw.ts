@@ -1,3 +1,4 @@
+import { isUid } from '@drydock/apimachinery';
 import { deleteChildWrite } from '../../maintenance/child.ts';
 import type { Write } from '../../write.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
@@ -22,19 +23,15 @@ function releasing(message: string, writes: readonly Write[] = []): MachineDecis
 }
 
 /**
- * Form of a mark that Drydock wrote: the uid of a machine maintenance, which may be deleted by now.
- * Marks of any other form are those of people.
+ * Reports whether Drydock wrote a mark: it is the uid of a machine maintenance, which may be deleted
+ * by now. Marks of any other form are those of people.
  */
-const uidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 function isSurgeMark(
   mark: string | undefined,
   request: MachineRequest,
   { surges }: MachineSet,
 ): mark is string {
-  return (
-    mark !== undefined && (mark === markOf(request) || surges.has(mark) || uidPattern.test(mark))
-  );
+  return mark !== undefined && (mark === markOf(request) || surges.has(mark) || isUid(mark));
 }
 
 function youngestFirst(one: Machine, other: Machine): number {

@@ -1,6 +1,6 @@
 import type { Write } from '../../write.ts';
 import type { InFlight } from '../in-flight.ts';
-import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
+import type { PlanSnapshot, WaitReason, WorkPod } from '../snapshot.ts';
 import { deletePodWrite, isNamedFor, isWorkName, workPurpose } from '../writes.ts';
 import { isOwnPod } from './own-pod.ts';
 
@@ -39,6 +39,17 @@ export function podsOfOtherAttempts(
   { node, pod: own }: InFlight,
 ): readonly WorkPod[] {
   return workPodsOn(snapshot, node).filter(({ name }) => name !== own);
+}
+
+/** Returns the wait for the end of these pods, which keeps `what` from happening. */
+export function waitForPods(
+  [first, ...others]: readonly WorkPod[],
+  node: string,
+  what: string,
+): WaitReason {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const message = `pod ${first?.name ?? ''}${more} of the work has to end before ${what}`;
+  return { reason: 'Releasing', message, node };
 }
 
 /**

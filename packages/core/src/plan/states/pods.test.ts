@@ -237,7 +237,7 @@ describe('a pod of the work that runs', () => {
       const words = world.pass('kernel')?.waiting.find(({ node }) => node === 'n1');
       assert.match(
         `${words?.reason}: ${words?.message}`,
-        /^Releasing: pod \S+ of the work has to end before the node is given back$/,
+        /^Releasing: pod \S+ of the work has to end before the node is released$/,
         asked,
       );
       assert.ok(world.plans.has('kernel'), `${asked}: the plan is there for as long as it waits`);

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter, secondsBetween } from '@drydock/apimachinery';
 import { deleteChildWrite } from '../../maintenance/child.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
 import { isUp } from '../in-service.ts';
-import { deletions, isOver, podsOfTurn, workPodsOn } from '../pods/work-pods.ts';
+import { deletions, isOver, podsOfTurn, waitForPods, workPodsOn } from '../pods/work-pods.ts';
 import { revisionOfRun } from '../records.ts';
 import type { WaitReason, WorkPod } from '../snapshot.ts';
 import { recordWrite } from '../writes.ts';
@@ -113,18 +113,6 @@ function releaseWaiting({ slot: one }: NodeView): WaitReason {
   };
 }
 
-function podsWaiting(
-  { slot: one }: NodeView,
-  [first, ...others]: readonly WorkPod[],
-  what: string,
-): WaitReason {
-  return {
-    reason: 'Releasing',
-    message: `pod ${first?.name ?? ''}${others.length === 0 ? '' : ` and ${others.length} more`} of the work has to end before ${what}`,
-    node: one.node,
-  };
-}
-
 /**
  * Returns when pods of the work have to have ended, once they are deleted: after the grace period
  * of their author, bounded by the time limit of the work.
@@ -210,7 +198,7 @@ function releasingHeld(
   const until = podsEndBy(view);
   const isWaitedFor = node !== undefined && isUp(node.node) && isBefore(now, until);
   return isWaitedFor
-    ? { slot: one, waiting: podsWaiting(view, running, 'its slot is free'), requeueAt: until }
+    ? { slot: one, waiting: waitForPods(running, one.node, 'its slot is free'), requeueAt: until }
     : {};
 }
 
@@ -239,7 +227,7 @@ export const releasing: NodeStateFn = (view, now) => {
       return {
         slot: withPod(one, running),
         writes: gone,
-        waiting: podsWaiting(view, running, 'the node is given back'),
+        waiting: waitForPods(running, one.node, 'the node is released'),
         requeueAt: until,
       };
     }
