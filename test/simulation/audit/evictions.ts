@@ -144,10 +144,14 @@ export function evictionChecker(around: Around): Checker {
     return isNews ? [pod, { ...pod, metadata }] : [pod];
   };
 
+  /**
+   * Takes the times at which it may have been decided: the call was on its way since, and the
+   * operator's clock may be behind.
+   */
   const wants = (version: Version, pod: Stored): boolean =>
     knownAs(pod).some(one =>
       [nowMs(), nowMs() - staleMs()].some(
-        known => judge(one, version, store, nowMs(), known) === 'goes',
+        known => judge(one, version, store, known - clockErrorMs(story), known) === 'goes',
       ),
     );
 

@@ -81,11 +81,15 @@ function hasEmptyDir(pod: Stored): boolean {
   return objects(at(pod, 'spec', 'volumes')).some(volume => volume['emptyDir'] !== undefined);
 }
 
+/**
+ * Counts whole seconds from the deletionTimestamp, which is the end of the grace period, as kubectl
+ * does (shouldSkipPod).
+ */
 function isOverdue(policy: JsonObject, pod: Stored, nowMs: number): boolean {
   const wait = policy['skipWaitForDeleteTimeoutSeconds'];
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
+  const { deletionTimestamp } = pod.metadata;
   if (typeof wait !== 'number' || wait <= 0 || deletionTimestamp === undefined) return false;
-  return nowMs - (Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000) > wait * 1000;
+  return Math.floor((nowMs - Date.parse(deletionTimestamp)) / 1000) > wait;
 }
 
 function ofDaemonSet(pod: Stored, policy: JsonObject, store: Store): Judgement {

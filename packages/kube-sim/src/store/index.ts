@@ -1,1 +1,2 @@
+export { MemoryStore } from './memory-store.ts';
 export type { Resource, Store, StoreChange } from './store.ts';
