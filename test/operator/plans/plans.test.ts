@@ -484,7 +484,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     assert.match(await refused({ concurrency: { maxInFlight: -1 } }), /maxInFlight/);
     assert.match(await refused({ stages: [{ name: 'rest' }] }), /implied stages/);
     assert.match(await refused({ work: { job: { podSpec: {} } } }), /containers/);
-    assert.match(await refused({ direction: 'Rollback' }), /undo needs rollback/);
+    assert.match(await refused({ direction: 'Rollback' }), /direction Rollback needs rollback/);
+    assert.match(await refused({ pause: { reason: 'release' } }), /set state to Paused/);
+    assert.equal(await refused({ state: 'Paused', pause: { reason: 'release' } }), '');
     const external = {
       finished: { expression: 'true' },
       annotations: { 'drydock.dev/maintenance-plan': 'another' },
