@@ -24,6 +24,7 @@ export {
   readRelease,
 } from './kubernetes-release.ts';
 export { parseSelector } from './parse-selector.ts';
+export { pathSegment } from './path-segment.ts';
 export {
   fitsSelector,
   fitsTerm,

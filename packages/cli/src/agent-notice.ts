@@ -1,4 +1,4 @@
-import { statusMessage } from '@drydock/apimachinery';
+import { pathSegment, statusMessage } from '@drydock/apimachinery';
 import { nodeNotice } from '@drydock/apis';
 import type { OwnMachineObservation } from '@drydock/clouds';
 import { drainedForAnnotation, noticesPath } from '@drydock/core/machine';
@@ -38,7 +38,7 @@ export class AgentNotice {
     if (this.#seen?.text !== text) this.#seen = { text, at: clock.now() };
     const answer = await api.call({
       method: 'PATCH',
-      path: `${noticesPath}/${encodeURIComponent(nodeName)}`,
+      path: `${noticesPath}/${pathSegment(nodeName)}`,
       query: { fieldManager: 'drydock-agent', force: true },
       contentType: 'application/apply-patch+yaml',
       body: nodeNotice(

@@ -1,4 +1,4 @@
-import { statusMessage } from '@drydock/apimachinery';
+import { pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { SourceError } from '@drydock/clouds';
 import {
   awsRegion,
@@ -70,7 +70,7 @@ async function read(
   { api }: Reach,
   signal: AbortSignal,
 ): Promise<Credentials | 'none' | SourceError> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+  const path = `/api/v1/namespaces/${pathSegment(namespace)}/secrets/${pathSegment(name)}`;
   const secret = await objectAt(api, path, spare, signal);
   if (secret === undefined) return 'none';
   const [accessKeyId, secretAccessKey] = [

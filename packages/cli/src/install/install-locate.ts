@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import type { Manifest } from './install-files.ts';
 
@@ -38,11 +39,11 @@ export class Locator {
     if (resource === undefined)
       return { kind: 'unknown', why: `this cluster has no ${kind} of ${apiVersion}` };
     const namespace = resource.namespaced
-      ? `/namespaces/${encodeURIComponent(metadata.namespace ?? 'default')}`
+      ? `/namespaces/${pathSegment(metadata.namespace ?? 'default')}`
       : '';
     return {
       kind: 'known',
-      path: `${rootOf(apiVersion)}${namespace}/${resource.name}/${encodeURIComponent(metadata.name)}`,
+      path: `${rootOf(apiVersion)}${namespace}/${resource.name}/${pathSegment(metadata.name)}`,
       group: groupOf(apiVersion),
       resource: resource.name,
       isNamespaced: resource.namespaced,

@@ -1,4 +1,4 @@
-import { isObject } from '@drydock/apimachinery';
+import { isObject, pathSegment } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import type { StoredObject } from './inventory.ts';
@@ -74,7 +74,7 @@ async function collections(
         )
         .map(({ name, kind }) => ({
           kind,
-          path: `${root}/namespaces/${encodeURIComponent(namespace)}/${name}`,
+          path: `${root}/namespaces/${pathSegment(namespace)}/${name}`,
         }));
     }),
   );

@@ -1,4 +1,4 @@
-import { statusMessage } from '@drydock/apimachinery';
+import { pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import { plainOutput } from '../shared/output.ts';
@@ -38,7 +38,7 @@ async function recordsOf(
 ): Promise<readonly StoredObject[]> {
   const lists = await Promise.all(
     records.map(async ({ kind, plural }) => {
-      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+      const path = `/api/v1/namespaces/${pathSegment(namespace)}/${plural}`;
       const items = await listAll(
         api,
         path,

@@ -1,4 +1,4 @@
-import { isMissing, matches } from '@drydock/apimachinery';
+import { isMissing, matches, pathSegment } from '@drydock/apimachinery';
 import {
   operatorPods,
   operatorSelector,
@@ -50,7 +50,7 @@ function get(connection: Connection, path: string): Promise<ApiResponse> {
 }
 
 function podPath(namespace: string, name: string): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+  return `/api/v1/namespaces/${pathSegment(namespace)}/pods/${pathSegment(name)}`;
 }
 
 /**
@@ -58,7 +58,7 @@ function podPath(namespace: string, name: string): string {
  * pod.
  */
 async function refuseMissingNamespace(connection: Connection, namespace: string): Promise<void> {
-  const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
+  const answer = await get(connection, `/api/v1/namespaces/${pathSegment(namespace)}`);
   if (answer.status === 404)
     throw new ApiError(
       `${refusedError(answer).message}; kubectl get namespaces lists the namespaces`,
@@ -105,7 +105,7 @@ async function staysOn(
   const here = pods.find(({ labels }) => matches(operatorSelector, labels));
   if (here === undefined) return undefined;
   const lists = await Promise.all(
-    [`/api/v1/namespaces/${encodeURIComponent(here.namespace)}/pods`, '/api/v1/nodes'].map(path =>
+    [`/api/v1/namespaces/${pathSegment(here.namespace)}/pods`, '/api/v1/nodes'].map(path =>
       connection.call({
         method: 'GET',
         path,

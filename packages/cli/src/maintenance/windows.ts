@@ -1,4 +1,4 @@
-import { joinRows } from '@drydock/apimachinery';
+import { joinRows, pathSegment } from '@drydock/apimachinery';
 import { readMaintenanceWindow } from '@drydock/apis';
 import { eventKinds } from '@drydock/core';
 import { readNode } from '@drydock/core/node';
@@ -122,7 +122,7 @@ function countOf(text: string): number {
 async function nodeAt(api: Api, name: string) {
   const answer = await api.call({
     method: 'GET',
-    path: `/api/v1/nodes/${encodeURIComponent(name)}`,
+    path: `/api/v1/nodes/${pathSegment(name)}`,
   });
   if (answer.status !== 200) throw refusedError(answer);
   return readNode(answer.body);

@@ -1,4 +1,4 @@
-import { statusMessage } from '@drydock/apimachinery';
+import { pathSegment, statusMessage } from '@drydock/apimachinery';
 import { type KindAdapter, leaseNames } from '@drydock/core/request';
 import type { Api, ApiResponse } from '@drydock/kube-client';
 import type { Log } from '@drydock/utils';
@@ -24,7 +24,7 @@ function tryLease(api: Api, namespace: string, signal: AbortSignal): Promise<Api
   return api.call(
     {
       method: 'POST',
-      path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`,
+      path: `/apis/coordination.k8s.io/v1/namespaces/${pathSegment(namespace)}/leases`,
       query: { dryRun: 'All' },
       body: lease(namespace),
     },

@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import { haltAnnotation } from '@drydock/operator/plans';
 import { UsageError } from '@drydock/utils';
 import { ApiError, refusedError } from '../shared/api-error.ts';
@@ -35,7 +36,7 @@ export async function halt(
       'give a reason with --reason to stop all plans, or let them continue with --release',
     );
   }
-  const path = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${leaderLease}`;
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${pathSegment(namespace)}/leases/${leaderLease}`;
   await withCluster(flags, env, async api => {
     const before = await changed(`Lease ${leaderLease}`, api, async () => {
       const response = await api.call({ method: 'GET', path });

@@ -1,4 +1,4 @@
-import { isMissing } from '@drydock/apimachinery';
+import { isMissing, pathSegment } from '@drydock/apimachinery';
 import { type Budget, readBudget } from '@drydock/core/drain';
 import type { DrainInputs } from '@drydock/core/maintenance';
 import { type Node, readNode } from '@drydock/core/node';
@@ -79,11 +79,7 @@ async function unscheduledOf(
   );
   const readAt = api.clock.now();
   const read = async (namespace: string) => {
-    const pods = await listAll(
-      api,
-      `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
-      onNoNode,
-    );
+    const pods = await listAll(api, `/api/v1/namespaces/${pathSegment(namespace)}/pods`, onNoNode);
     return [namespace, { readAt, pods: pods.map(readPod).filter(findsNoNode) }] as const;
   };
   return new Map(await Promise.all([...namespaces].map(read)));
@@ -116,10 +112,7 @@ export async function drainInputsAt(
   const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
   const budgets = await Promise.all(
     namespaces.map(namespace =>
-      listAll(
-        api,
-        `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets`,
-      ),
+      listAll(api, `/apis/policy/v1/namespaces/${pathSegment(namespace)}/poddisruptionbudgets`),
     ),
   );
   const unscheduled = await unscheduledOf(api, budgets.flat().map(readBudget));

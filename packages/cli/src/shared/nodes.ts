@@ -1,4 +1,4 @@
-import { parseSelector } from '@drydock/apimachinery';
+import { parseSelector, pathSegment } from '@drydock/apimachinery';
 import { type Node, readNode } from '@drydock/core/node';
 import type { Api, ApiResponse } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
@@ -42,7 +42,7 @@ export function plainName(text: string): string {
 }
 
 export function nodePath(name: string): string {
-  return `/api/v1/nodes/${encodeURIComponent(name)}`;
+  return `/api/v1/nodes/${pathSegment(name)}`;
 }
 
 function bodyOf(answer: ApiResponse): unknown {

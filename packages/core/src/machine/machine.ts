@@ -1,5 +1,5 @@
 import type { Labels } from '@drydock/apimachinery';
-import { isObject, type JsonObject, readTime } from '@drydock/apimachinery';
+import { isObject, type JsonObject, pathSegment, readTime } from '@drydock/apimachinery';
 
 /**
  * Machines of the two machine APIs, and the sets that replace them, as far as a replacement needs
@@ -193,7 +193,7 @@ function commonOf(raw: Raw, machineKind: MachineKind, key: string): Common {
     name,
     uid,
     resourceVersion,
-    path: `/apis/${apiVersion}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`,
+    path: `/apis/${apiVersion}/namespaces/${pathSegment(namespace)}/${plural}/${pathSegment(name)}`,
     labels,
     ...(owner && { owner: { kind: owner.kind, name: owner.name, uid: owner.uid } }),
     ...(pausedBy !== undefined && { pausedBy }),

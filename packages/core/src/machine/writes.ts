@@ -1,5 +1,5 @@
 import type { JsonObject, KubeEvent } from '@drydock/apimachinery';
-import { secondsBetween, timeText, truncatedName } from '@drydock/apimachinery';
+import { pathSegment, secondsBetween, timeText, truncatedName } from '@drydock/apimachinery';
 import { restoreChildWrite } from '../maintenance/child.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import type { Write } from '../write.ts';
@@ -37,7 +37,7 @@ export function pathOfRequest({
   namespace,
   name,
 }: Pick<MachineRequest, 'namespace' | 'name'>): string {
-  return `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;
+  return `/apis/${machineMaintenanceApi}/namespaces/${pathSegment(namespace)}/machinemaintenances/${pathSegment(name)}`;
 }
 
 /** Returns an event about the machine maintenance itself. */
@@ -216,7 +216,7 @@ export function drainedForWrite(notice: Notice, ids: readonly string[]): Write {
     description: 'report to the agent of the node that the node is drained',
     method: 'PATCH',
     style: 'merge',
-    path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
+    path: `${noticesPath}/${pathSegment(notice.key)}`,
     body: {
       metadata: {
         resourceVersion: notice.resourceVersion,

@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import { machineMaintenanceApi } from '../machine/writes.ts';
 import type { Write } from '../write.ts';
 import type { InFlight } from './in-flight.ts';
@@ -20,7 +21,7 @@ export function createReplacementWrite(
   return {
     description: 'create the machine maintenance that replaces the node',
     method: 'POST',
-    path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(settings.machineNamespace)}/machinemaintenances`,
+    path: `/apis/${machineMaintenanceApi}/namespaces/${pathSegment(settings.machineNamespace)}/machinemaintenances`,
     body: {
       apiVersion: machineMaintenanceApi,
       kind: 'MachineMaintenance',

@@ -4,6 +4,7 @@ import {
   type Json,
   type JsonObject,
   labelOf,
+  pathSegment,
   short,
   shortenedTo,
   timeText,
@@ -28,7 +29,7 @@ export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
 const sliceSize = 500;
 
 export function pathOfPlan({ name }: Pick<Plan, 'name'>): string {
-  return `${plansPath}/${encodeURIComponent(name)}`;
+  return `${plansPath}/${pathSegment(name)}`;
 }
 
 export function announce(
@@ -217,7 +218,7 @@ export function createChildWrite({ plan, settings }: PlanSnapshot, { node, uid }
 }
 
 function podsPath(namespace: string): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  return `/api/v1/namespaces/${pathSegment(namespace)}/pods`;
 }
 
 /** Returns the path of the pod of this name, as the target of a write. */
@@ -343,7 +344,7 @@ export function deletePodWrite(
   return {
     description: 'delete the pod that has worked on the node',
     method: 'DELETE',
-    path: `${podsPath(namespace)}/${encodeURIComponent(name)}`,
+    path: `${podsPath(namespace)}/${pathSegment(name)}`,
     body: { preconditions: { uid, ...(which === 'unchanged' && { resourceVersion }) } },
     cache: 'planPods',
     events: [],

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
+import { pathSegment } from '@drydock/apimachinery';
 import type { Report } from '../maintenance/report.ts';
 import type { Marks } from '../node/marks.ts';
 import { taintId } from '../node/node.ts';
@@ -219,9 +220,9 @@ export function pathOf({
   namespace,
   name,
 }: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string {
-  if (namespace === undefined) return `${adapter.path}/${encodeURIComponent(name)}`;
+  if (namespace === undefined) return `${adapter.path}/${pathSegment(name)}`;
   const cut = adapter.path.lastIndexOf('/');
-  return `${adapter.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${adapter.path.slice(cut)}/${encodeURIComponent(name)}`;
+  return `${adapter.path.slice(0, cut)}/namespaces/${pathSegment(namespace)}${adapter.path.slice(cut)}/${pathSegment(name)}`;
 }
 
 /** Returns the path that the status of an object is written to. */

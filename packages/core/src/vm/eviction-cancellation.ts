@@ -1,4 +1,4 @@
-import { secondsBetween } from '@drydock/apimachinery';
+import { pathSegment, secondsBetween } from '@drydock/apimachinery';
 import type { Write } from '../write.ts';
 import { isOver, type Vmi, type VmMigration } from './kubevirt.ts';
 import { hasBegun, type NodeVms } from './vm-pod.ts';
@@ -7,7 +7,7 @@ const subresources = '/apis/subresources.kubevirt.io/v1';
 const objects = '/apis/kubevirt.io/v1';
 
 function place({ namespace, name }: Pick<Vmi, 'namespace' | 'name'>, plural: string): string {
-  return `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
+  return `/namespaces/${pathSegment(namespace)}/${plural}/${pathSegment(name)}`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
+import { pathSegment } from '@drydock/apimachinery';
 import {
   type AdmissionKind,
   isAdmissionKind,
@@ -62,12 +63,11 @@ function subjectOf(
 ): ReservationSubject {
   const metadata = metadataOf(object);
   const { name, namespace, generation } = metadata;
-  const folder =
-    typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const folder = typeof namespace === 'string' ? `/namespaces/${pathSegment(namespace)}` : '';
   // The API server gives an object its uid before it calls the webhook; without one, the uid of the
   // request is used, and the reservation expires.
   return {
-    path: `/apis/${group}/${version || (versions[0] ?? '')}${folder}/${resource}/${encodeURIComponent(typeof name === 'string' ? name : '')}`,
+    path: `/apis/${group}/${version || (versions[0] ?? '')}${folder}/${resource}/${pathSegment(typeof name === 'string' ? name : '')}`,
     uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : uid,
     generation: typeof generation === 'number' ? generation : 0,
   };

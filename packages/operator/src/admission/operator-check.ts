@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import { operatorPods, readOperatorPod, stayingOn } from '@drydock/core/maintenance';
 import { readNode } from '@drydock/core/node';
 import { listLive } from './live.ts';
@@ -14,7 +15,7 @@ export async function operatorWarnings(
 ): Promise<readonly string[]> {
   const found = await listLive(
     api,
-    `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+    `/api/v1/namespaces/${pathSegment(namespace)}/pods`,
     operatorPods,
     signal,
   );

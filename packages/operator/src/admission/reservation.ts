@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, statusMessage } from '@drydock/apimachinery';
+import { isObject, type JsonObject, pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
 import type { Clock } from '@drydock/utils';
 import { errorText, isDefect } from '@drydock/utils';
@@ -123,7 +123,7 @@ export class Reservations {
 
   constructor(options: ReservationOptions) {
     this.#options = options;
-    this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(options.namespace)}/leases`;
+    this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${pathSegment(options.namespace)}/leases`;
   }
 
   /**

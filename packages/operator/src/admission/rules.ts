@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, sameJson } from '@drydock/apimachinery';
+import { isObject, type JsonObject, pathSegment, sameJson } from '@drydock/apimachinery';
 import type { AdmissionKind } from '@drydock/apis/admission-rules';
 import { type Node, readNode } from '@drydock/core/node';
 import { isControlPlane, mayLoseQuorum } from '@drydock/core/quorum';
@@ -99,7 +99,7 @@ function isNodeName(name: string): boolean {
 
 async function nodeOf(api: Api, name: string, signal: AbortSignal): Promise<Found<Node>> {
   if (!isNodeName(name)) return { kind: 'missing' };
-  const found = await getLive(api, `/api/v1/nodes/${encodeURIComponent(name)}`, signal);
+  const found = await getLive(api, `/api/v1/nodes/${pathSegment(name)}`, signal);
   return found.kind === 'found' ? { kind: 'found', value: readNode(found.value) } : found;
 }
 

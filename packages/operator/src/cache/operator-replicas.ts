@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import {
   type OperatorPod,
   type OperatorView,
@@ -56,7 +57,7 @@ export class OperatorReplicas {
     const { pod } = this.#own;
     const namespace = pod.slice(0, pod.indexOf('/'));
     const collection = {
-      path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+      path: `/api/v1/namespaces/${pathSegment(namespace)}/pods`,
       ...operatorPods,
     };
     await this.#informers.followInto(

@@ -1,5 +1,5 @@
 import type { KubeEvent } from '@drydock/apimachinery';
-import { timeText } from '@drydock/apimachinery';
+import { pathSegment, timeText } from '@drydock/apimachinery';
 import type { PodCall } from '@drydock/core/drain';
 import { evictionRequestOf, evictionRequestsIn } from '@drydock/core/drain';
 import type { ApiCall } from '@drydock/kube-client';
@@ -11,7 +11,7 @@ import type { ApiCall } from '@drydock/kube-client';
 const evictionTimeoutMs = 45_000;
 
 function podPath({ pod }: PodCall): string {
-  return `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}`;
+  return `/api/v1/namespaces/${pathSegment(pod.namespace)}/pods/${pathSegment(pod.name)}`;
 }
 
 /**

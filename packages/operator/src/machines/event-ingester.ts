@@ -1,4 +1,4 @@
-import { sameJson } from '@drydock/apimachinery';
+import { pathSegment, sameJson } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
 import type {
   AnnouncedTarget,
@@ -196,7 +196,7 @@ export class EventIngester {
     return {
       description: `announce ${events.map(({ kind }) => kind).join(', ')}`,
       method: 'POST',
-      path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances`,
+      path: `/apis/${machineMaintenanceApi}/namespaces/${pathSegment(namespace)}/machinemaintenances`,
       body: adapter.newMaintenance(target, place, events, response),
       cache: 'machineMaintenances',
       events: [],

@@ -1,4 +1,4 @@
-import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import { isBefore, pathSegment, secondsAfter } from '@drydock/apimachinery';
 import type { MachineAdapter } from '@drydock/core/machine';
 import {
   type EventSource,
@@ -208,7 +208,7 @@ export class EventSourceReconciler {
       {
         description: 'forget the notice of a node that is gone',
         method: 'DELETE',
-        path: `${noticesPath}/${encodeURIComponent(key)}`,
+        path: `${noticesPath}/${pathSegment(key)}`,
         body: { preconditions: { uid } },
         cache: 'nodeNotices',
         events: [],

@@ -1,4 +1,4 @@
-import { isMissing } from '@drydock/apimachinery';
+import { isMissing, pathSegment } from '@drydock/apimachinery';
 import type { MachineDecision } from '@drydock/core/machine';
 import { isSameProviderId } from '@drydock/core/machine';
 import type { Api } from '@drydock/kube-client';
@@ -10,7 +10,7 @@ import type { Log } from '@drydock/utils';
  * without a response the result is false.
  */
 export async function isNodeGone(api: Api, nodeName: string, log: Log): Promise<boolean> {
-  const path = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+  const path = `/api/v1/nodes/${pathSegment(nodeName)}`;
   const found = await vitalGet(api, path, error =>
     log.warn('failed to look up a node', { node: nodeName, error }),
   );

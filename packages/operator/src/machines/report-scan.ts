@@ -1,4 +1,4 @@
-import { statusChange, timeText } from '@drydock/apimachinery';
+import { pathSegment, statusChange, timeText } from '@drydock/apimachinery';
 import type { MachineAdapter } from '@drydock/core/machine';
 import {
   type EventSource,
@@ -45,7 +45,7 @@ export async function reportScan(
       description: `report the scan of ${timeText(result.at)}`,
       method: 'PATCH',
       style: 'merge',
-      path: `${sourcesPath}/${encodeURIComponent(source.name)}/status`,
+      path: `${sourcesPath}/${pathSegment(source.name)}/status`,
       body: { status: patch },
       cache: 'machineEventSources',
       events: [],

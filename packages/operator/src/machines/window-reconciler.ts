@@ -1,5 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { secondsAfter, statusChange, timeText } from '@drydock/apimachinery';
+import { pathSegment, secondsAfter, statusChange, timeText } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
 import type { MachineAdapter } from '@drydock/core/machine';
 import { type MaintenanceWindow, windowsPath } from '@drydock/core/window';
@@ -82,7 +82,7 @@ function statusWrite(name: string, status: JsonObject): Write {
     description: 'report the window',
     method: 'PATCH',
     style: 'merge',
-    path: `${windowsPath}/${encodeURIComponent(name)}/status`,
+    path: `${windowsPath}/${pathSegment(name)}/status`,
     body: { status },
     cache: 'windows',
     events: [],

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, readTime } from '@drydock/apimachinery';
+import { isObject, type Json, type JsonObject, pathSegment, readTime } from '@drydock/apimachinery';
 import type { Clock, Log } from '@drydock/utils';
 import { failureOf, jsonOf, malformedResponse } from './refusal.ts';
 import type { SilenceConfig } from './silence-config.ts';
@@ -205,7 +205,7 @@ export class NodeSilences {
 
   async #end({ id, node }: Silence, signal: AbortSignal): Promise<SourceResult<true>> {
     const asked = await this.#source.call(
-      { method: 'DELETE', path: `/api/v2/silence/${encodeURIComponent(id)}`, headers: {} },
+      { method: 'DELETE', path: `/api/v2/silence/${pathSegment(id)}`, headers: {} },
       signal,
     );
     if ('failure' in asked) return asked;

@@ -1,4 +1,4 @@
-import { isMissing } from '@drydock/apimachinery';
+import { isMissing, pathSegment } from '@drydock/apimachinery';
 import type { Lookup } from '@drydock/core/maintenance';
 import { findsNoNode, onNoNode, type Pod, readPod } from '@drydock/core/pod';
 import type { Api, ApiResponse } from '@drydock/kube-client';
@@ -28,7 +28,7 @@ export class LookupCache {
 type ObjectLookup = Extract<Lookup, { readonly kind: 'DaemonSet' | 'PersistentVolumeClaim' }>;
 
 function pathOf({ kind, key }: ObjectLookup): string {
-  const [namespace = '', name = ''] = key.split('/').map(encodeURIComponent);
+  const [namespace = '', name = ''] = key.split('/').map(pathSegment);
   const [api, resource] =
     kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
   return `${api}/namespaces/${namespace}/${resource}/${name}`;
@@ -95,7 +95,7 @@ async function lookUpUnscheduled(
   { api, clock, log, defects, lookedUp }: Sources,
   namespace: string,
 ): Promise<boolean> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  const path = `/api/v1/namespaces/${pathSegment(namespace)}/pods`;
   const readAt = clock.now();
   let pods: readonly Pod[] = [];
   try {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
+import { pathSegment } from '@drydock/apimachinery';
 import type { ObjectGate, Plan } from '@drydock/core/plan';
 import type { CachedObject, Change, Watcher } from '@drydock/kube-client';
 
@@ -25,7 +26,7 @@ function collectionOf({ apiVersion, resource, namespace }: ObjectGate): string {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespace === undefined
     ? `${group}/${resource}`
-    : `${group}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+    : `${group}/namespaces/${pathSegment(namespace)}/${resource}`;
 }
 
 function keyOf(gate: ObjectGate): string {

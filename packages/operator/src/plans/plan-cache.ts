@@ -1,3 +1,4 @@
+import { pathSegment } from '@drydock/apimachinery';
 import type { Approval, PlanAdapter, RecordSlice, WorkPod } from '@drydock/core/plan';
 import {
   approvalsPath,
@@ -152,11 +153,11 @@ export class PlanCache {
     const { anything } = this.#changes;
     const informers = this.#informers;
     const pods = {
-      path: `/api/v1/namespaces/${encodeURIComponent(workNamespace)}/pods`,
+      path: `/api/v1/namespaces/${pathSegment(workNamespace)}/pods`,
       labelSelector: planAnnotation,
     };
     const leases = {
-      path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(haltLease.namespace)}/leases`,
+      path: `/apis/coordination.k8s.io/v1/namespaces/${pathSegment(haltLease.namespace)}/leases`,
       fieldSelector: `metadata.name=${haltLease.name}`,
     };
     await Promise.all([
@@ -199,7 +200,7 @@ export class PlanCache {
     const [namespace = '', name = ''] = this.#options.ownPod?.split('/') ?? [];
     if (name === '') return;
     const own = {
-      path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+      path: `/api/v1/namespaces/${pathSegment(namespace)}/pods`,
       fieldSelector: `metadata.name=${name}`,
     };
     const changed = (change: Change<OwnPod>): void => {

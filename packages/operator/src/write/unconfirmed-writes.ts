@@ -1,4 +1,4 @@
-import { isObject } from '@drydock/apimachinery';
+import { isObject, pathSegment } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
 import type { Api } from '@drydock/kube-client';
 import { vitalGet } from '@drydock/kube-client';
@@ -12,7 +12,7 @@ import { type CacheUpdater, objectPath } from './cache-updater.ts';
 function pathOf({ method, path, body }: Write): string {
   const { metadata } = body;
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
-  return method === 'POST' ? `${path}/${encodeURIComponent(name)}` : objectPath(path);
+  return method === 'POST' ? `${path}/${pathSegment(name)}` : objectPath(path);
 }
 
 type Options = {

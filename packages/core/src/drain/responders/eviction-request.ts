@@ -1,4 +1,11 @@
-import { isBefore, isObject, readTime, secondsAfter, timeText } from '@drydock/apimachinery';
+import {
+  isBefore,
+  isObject,
+  pathSegment,
+  readTime,
+  secondsAfter,
+  timeText,
+} from '@drydock/apimachinery';
 import type { Pod } from '../../pod/pod.ts';
 import { isOver, lifecycleVersion } from './lifecycle-eviction.ts';
 
@@ -127,14 +134,14 @@ export function evictionRequestKey({ namespace, uid }: Pick<Pod, 'namespace' | '
 
 /** Returns the path of the requests of one namespace. */
 export function evictionRequestsIn(namespace: string): string {
-  return `/apis/${lifecycleVersion}/namespaces/${encodeURIComponent(namespace)}/evictionrequests`;
+  return `/apis/${lifecycleVersion}/namespaces/${pathSegment(namespace)}/evictionrequests`;
 }
 
 export function evictionRequestPath({
   namespace,
   name,
 }: Pick<EvictionRequest, 'namespace' | 'name'>): string {
-  return `${evictionRequestsIn(namespace)}/${encodeURIComponent(name)}`;
+  return `${evictionRequestsIn(namespace)}/${pathSegment(name)}`;
 }
 
 /**

@@ -23,8 +23,8 @@ function releasing(message: string, writes: readonly Write[] = []): MachineDecis
 }
 
 /**
- * Reports whether Drydock wrote a mark: it is the uid of a machine maintenance, which may be deleted
- * by now. Marks of any other form are those of people.
+ * Reports whether Drydock wrote a mark: it is the uid of a machine maintenance, which may be
+ * deleted by now. Marks of any other form are those of people.
  */
 function isSurgeMark(
   mark: string | undefined,

@@ -1,5 +1,5 @@
 import type { KubeEvent } from '@drydock/apimachinery';
-import { secondsAfter, secondsBetween } from '@drydock/apimachinery';
+import { pathSegment, secondsAfter, secondsBetween } from '@drydock/apimachinery';
 import {
   discardRecordChange,
   type HoldChange,
@@ -125,7 +125,7 @@ function holdWrite(
         : 'hold the node',
     method: 'PATCH',
     style: 'merge',
-    path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
+    path: `/api/v1/nodes/${pathSegment(node.name)}`,
     body: change.patch,
     cache: 'nodes',
     events: announcements(node, change, requests, given, now),

@@ -1,4 +1,4 @@
-import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import { isBefore, pathSegment, secondsAfter } from '@drydock/apimachinery';
 import {
   blanked,
   isBlank,
@@ -27,7 +27,7 @@ const allowedErrors = 3;
 const lookAgainAfter = 300;
 
 function collection(namespace: string): string {
-  return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+  return `/apis/coordination.k8s.io/v1/namespaces/${pathSegment(namespace)}/leases`;
 }
 
 function leaseWrite(
@@ -41,7 +41,7 @@ function leaseWrite(
     path:
       answer.state === 'create'
         ? collection(name.namespace)
-        : `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
+        : `${collection(name.namespace)}/${pathSegment(name.name)}`,
     body: answer.body,
     cache: 'leases',
     events: [],
@@ -57,7 +57,7 @@ export function leaseRelease({ snapshot }: ReconcileContext, name: LeaseName): W
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
   const common = {
     description: 'release the node lease',
-    path: `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
+    path: `${collection(name.namespace)}/${pathSegment(name.name)}`,
     cache: 'leases',
     events: [],
   } as const;

@@ -1,5 +1,5 @@
 import type { KubeEvent } from '@drydock/apimachinery';
-import { joinLimited } from '@drydock/apimachinery';
+import { joinLimited, pathSegment } from '@drydock/apimachinery';
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
 import {
   type KindAdapter,
@@ -25,7 +25,7 @@ export function conditionsWrites(
       description: 'report on the node',
       method: 'PATCH',
       style: 'strategic',
-      path: `/api/v1/nodes/${encodeURIComponent(node.name)}/status`,
+      path: `/api/v1/nodes/${pathSegment(node.name)}/status`,
       body,
       cache: 'nodes',
       events: [],

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, statusMessage } from '@drydock/apimachinery';
+import { isObject, type JsonObject, pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api, CachedObject, Watcher } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
 
@@ -182,7 +182,7 @@ export class CaBundleInjector {
 
   async #isWritten(): Promise<boolean> {
     const { api, configuration, defects } = this.#options;
-    const path = `${collection}/${encodeURIComponent(configuration)}`;
+    const path = `${collection}/${pathSegment(configuration)}`;
     try {
       const found = await api.call({ method: 'GET', path }, this.#signal);
       if (found.status === 404) return this.#absent();

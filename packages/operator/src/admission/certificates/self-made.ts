@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, statusMessage } from '@drydock/apimachinery';
+import { isObject, type JsonObject, pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiCall } from '@drydock/kube-client';
 import type { Clock, Log } from '@drydock/utils';
 import { makeAuthority, makeServing } from './make.ts';
@@ -135,7 +135,7 @@ export async function selfMade(
   signal: AbortSignal,
 ): Promise<CertificateSet> {
   const { api, clock, log, namespace, names } = options;
-  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+  const collection = `/api/v1/namespaces/${pathSegment(namespace)}/secrets`;
   const path = `${collection}/${secretName}`;
   for (let round = 0; round < rounds; round += 1) {
     if (round > 0) await clock.sleep(pauseMs * 2 ** (round - 1), signal);
