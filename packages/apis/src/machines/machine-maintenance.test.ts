@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, makeMachine, makeMachineRequest, makeMachineSnapshot } from '@drydock/core/testing';
+import {
+  at,
+  makeEvent,
+  makeMachine,
+  makeMachineRequest,
+  makeMachineSnapshot,
+} from '@drydock/core/testing';
 import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
 
 const events = [{ provider: 'aws', id: 'e1', kind: 'reboot', state: 'Cancelled', source: 'aws' }];
@@ -42,4 +48,21 @@ test('a node that the machine gets after the beginning is noted, for when the ma
   assert.equal(noted({ startTime, nodeName: 'n9' }, makeMachine()), 'n9');
   assert.equal(noted({ startTime, nodeName: 'n9' }, undefined), 'n9');
   assert.equal(noted({}, makeMachine()), undefined, 'it has not begun');
+});
+
+test('the time at which its events were over is noted, also where it does not end with them', () => {
+  const noted = (request: Parameters<typeof makeMachineRequest>[0]): unknown =>
+    machineMaintenanceStatus(
+      { phase: 'Scheduled', reason: 'Turn', message: 'x' },
+      makeMachineSnapshot({ request: makeMachineRequest(request) }),
+      at(60),
+    )['eventsOverTime'];
+  const over = makeEvent({ state: 'Completed' });
+  const before = { status: { eventsOverTime: '2026-11-21T08:00:30Z' } };
+  for (const independent of [false, true]) {
+    assert.equal(noted({ independent, events: [over] }), '2026-11-21T08:01:00Z');
+    assert.equal(noted({ independent, events: [over], ...before }), '2026-11-21T08:00:30Z');
+    assert.equal(noted({ independent, events: [over, makeEvent({ id: 'e2' })] }), undefined);
+  }
+  assert.equal(noted({ events: [] }), undefined);
 });

@@ -2,9 +2,9 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { isObject, readTime, timeText } from '@drydock/apimachinery';
 import type { MachineDecision, MachineSnapshot } from '@drydock/core/machine';
 import {
+  areOver,
   childName,
   deadlineFor,
-  ended,
   independentAnnotation,
   isOver,
   type MachineHistory,
@@ -249,7 +249,9 @@ export function machineMaintenanceStatus(
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
     eventsOverTime:
-      ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
+      request.events.length > 0 && areOver(snapshot)
+        ? (stored.eventsOverTime ?? timeText(now))
+        : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(occurrenceOf) : stored.handledEvents,

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
 import type { EventKind } from '../event-kind.ts';
-import { isReady } from '../node/node.ts';
+import { conditionOf, isReady, type Node, transitionTimeOf } from '../node/node.ts';
 import { type MachineEvent, occurrenceOf } from './event.ts';
 import type { MachineHistory } from './request.ts';
 import type { MachineSnapshot } from './snapshot.ts';
@@ -67,6 +67,18 @@ export function sparedAt({ request }: MachineSnapshot, now: Temporal.Instant): T
 }
 
 /**
+ * Reports whether the node failed only after it had counted as having survived: a request that
+ * does not end with its events outlives them, and that failure is none of theirs.
+ */
+function hasSurvived(snapshot: MachineSnapshot, node: Node, now: Temporal.Instant): boolean {
+  const ready = conditionOf(node, 'Ready');
+  const since = ready && transitionTimeOf(ready);
+  return (
+    snapshot.request.independent && since !== undefined && isBefore(sparedAt(snapshot, now), since)
+  );
+}
+
+/**
  * Returns the fate of a machine all of whose events are over: taken, if its node is not Ready (any
  * more); settling, as long as that may still change; spared after that: the machine was started
  * again, or never taken. Undefined if none of the events takes a machine.
@@ -77,6 +89,7 @@ export function fateOf(
 ): 'taken' | 'settling' | 'spared' | undefined {
   const { node } = snapshot;
   if (takenBy(snapshot).length === 0) return undefined;
-  if (node === undefined || !isReady(node)) return 'taken';
+  if (node === undefined) return 'taken';
+  if (!isReady(node)) return hasSurvived(snapshot, node, now) ? 'spared' : 'taken';
   return isBefore(now, sparedAt(snapshot, now)) ? 'settling' : 'spared';
 }

@@ -76,7 +76,7 @@ export {
   sourcesPath,
 } from './source.ts';
 export { deadlineFor } from './steps/begin.ts';
-export { ended } from './steps/strategy.ts';
+export { areOver } from './steps/strategy.ts';
 export {
   announce,
   childDrain,

@@ -232,6 +232,39 @@ describe('whose turn it is', () => {
     assert.equal(taken('ReplaceWithSurge'), 'Surging Begun');
     assert.equal(taken('Drain'), 'Scheduled Turn');
   });
+
+  test('nor does one that a plan replaces, when the end of the event is known: others of its set wait for it to be Ready', () => {
+    const taken = (
+      over: MachineRequestOverrides = {},
+      condition: { readonly status?: string; readonly lastTransitionTime?: string } = {},
+    ) =>
+      says(
+        {
+          strategy: 'ReplaceWithSurge',
+          independent: true,
+          plan: 'replacement',
+          events: [makeEvent({ kind: 'stop', state: 'Completed', deadline: at(-60) })],
+          ...over,
+        },
+        {
+          others: [other],
+          windows: [later],
+          node: makeNode({ conditions: [{ ...isReady, status: 'Unknown', ...condition }] }),
+        },
+      );
+    const waits = `Scheduled MaintenanceWindow ${hour} ${hour}`;
+    assert.equal(taken(), 'Surging Begun');
+    assert.equal(taken({ strategy: 'Drain' }), waits);
+    assert.equal(taken({ events: [makeEvent({ kind: 'stop', state: 'Cancelled' })] }), waits);
+    assert.equal(taken({}, { status: 'True' }), waits);
+    const failedAt = (seconds: number) =>
+      taken(
+        { history: { eventsOverAt: at(-100) } },
+        { lastTransitionTime: at(seconds).toString() },
+      );
+    assert.equal(failedAt(-40), 'Surging Begun');
+    assert.equal(failedAt(-39), waits, 'it was started again, and has failed since');
+  });
 });
 
 test('the node that is noted is that of the machine, else that of the request', () => {

@@ -18,7 +18,7 @@ import { deadlineOf, isPending } from '../event.ts';
 import { isResponse } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { isUrgent } from '../urgency.ts';
-import { ended, isOutgrown, strategyOf, withoutHistory } from './strategy.ts';
+import { areOver, isOutgrown, isReplaced, strategyOf, withoutHistory } from './strategy.ts';
 
 /** Checks before the work begins, and the effect of the end of a window on work that has begun. */
 
@@ -140,19 +140,20 @@ function waitFor(
  */
 function isTaken(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
   const deadline = deadlineFor(snapshot);
-  const { strategy } = strategyOf(snapshot);
-  const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
   const isSilent = snapshot.node !== undefined && !isReady(snapshot.node);
   return (
-    isReplaced &&
+    isReplaced(snapshot) &&
     (isTakenAlready(snapshot, now) ||
       (isSilent && deadline !== undefined && !isBefore(now, deadline)))
   );
 }
 
-/** Reports whether all of its events are over, and one of them has taken the machine. */
-function isTakenAlready(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
-  return ended(snapshot) === 'Completed' && fateOf(snapshot, now) === 'taken';
+/**
+ * Reports whether all events of a machine that is to be replaced are over, and one of them has
+ * taken it, whoever has requested the replacement.
+ */
+export function isTakenAlready(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
+  return isReplaced(snapshot) && areOver(snapshot) && fateOf(snapshot, now) === 'taken';
 }
 
 /**

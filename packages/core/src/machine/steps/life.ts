@@ -10,7 +10,7 @@ import {
   ownWrite,
   reasonOf,
 } from '../writes.ts';
-import { ended, isOutgrown, strategyOf } from './strategy.ts';
+import { ended, isOutgrown, isReplaced, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Beginning and end of the object itself. */
@@ -120,11 +120,6 @@ export const retention: MachineStep = ({ request, machine }, now) => {
   if (machine !== undefined && request.events.some(isPending)) return kept;
   return { ...kept, own: deleteRequestWrite(request, 'clean up') };
 };
-
-function isReplaced(snapshot: MachineSnapshot): boolean {
-  const { strategy } = strategyOf(snapshot);
-  return strategy === 'Replace' || strategy === 'ReplaceWithSurge';
-}
 
 /**
  * Returns the result for an end that is none: the cloud has taken the machine, which is replaced

@@ -55,6 +55,12 @@ export function strategyOf(snapshot: MachineSnapshot): {
   return chosen === undefined ? { strategy: 'Drain' } : { strategy, obstacle: found };
 }
 
+/** Reports whether the strategy in force replaces the machine. */
+export function isReplaced(snapshot: MachineSnapshot): boolean {
+  const { strategy } = strategyOf(snapshot);
+  return strategy === 'Replace' || strategy === 'ReplaceWithSurge';
+}
+
 /**
  * Rejects a strategy that a user has chosen and that is not possible: it is not replaced by a
  * guess.
@@ -96,12 +102,17 @@ export function coveredEvents(snapshot: MachineSnapshot): readonly MachineEvent[
     : events;
 }
 
+/** Reports whether none of those events is pending, also of a request that outlives them. */
+export function areOver(snapshot: MachineSnapshot): boolean {
+  return !coveredEvents(snapshot).some(isPending);
+}
+
 /**
  * Returns how those events have ended; undefined as long as one is pending, or if the request does
  * not respond to any.
  */
 export function ended(snapshot: MachineSnapshot): EventState | undefined {
-  const events = coveredEvents(snapshot);
-  if (snapshot.request.independent || events.some(isPending)) return undefined;
-  return events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
+  if (snapshot.request.independent || !areOver(snapshot)) return undefined;
+  const isCancelled = coveredEvents(snapshot).every(({ state }) => state === 'Cancelled');
+  return isCancelled ? 'Cancelled' : 'Completed';
 }

@@ -165,6 +165,13 @@ describe('a machine that is lost is not drained: the cloud has taken it, and its
     assert.equal(isLost([timeless]), false, 'nobody knows when');
     assert.equal(isLost([timeless], {}, { deadline: at(-31) }), true, 'the request says when');
   });
+  test('nor is one drained that a plan replaces, before and after the end of the event is known', () => {
+    const ofPlan = { independent: true, plan: 'replacement' };
+    for (const state of ['Scheduled', 'Completed'] as const)
+      assert.equal(isLost([taken({ kind: 'stop', state })], {}, ofPlan), true, state);
+    assert.equal(isLost([taken({ state: 'Cancelled' })], {}, ofPlan), false);
+    assert.equal(isLost([], {}, ofPlan), false);
+  });
   const takes: Readonly<Record<EventKind, boolean>> = {
     reboot: false,
     redeploy: false,

@@ -21,8 +21,8 @@ import {
   hookWrite,
   scaleWrite,
 } from '../writes.ts';
-import { closesAt, closing, deadlineFor } from './begin.ts';
-import { ended, strategyOf } from './strategy.ts';
+import { closesAt, closing, deadlineFor, isTakenAlready } from './begin.ts';
+import { areOver, ended, strategyOf } from './strategy.ts';
 import { markOf, revertScale, withdraw } from './withdraw.ts';
 
 /**
@@ -208,7 +208,7 @@ function isLost(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
   const isSilent = conditionOf(node, 'Ready')?.status !== 'False';
   const counts = (event: MachineEvent): boolean =>
     urgentSources.has(event.source) && (isSilent || takesAtOnce(event));
-  if (ended(snapshot) !== undefined) return takenBy(snapshot).some(counts);
+  if (areOver(snapshot)) return isTakenAlready(snapshot, now) && takenBy(snapshot).some(counts);
   const taking = request.events.filter(
     event => isPending(event) && takesMachine(event) && counts(event),
   );
