@@ -27,9 +27,24 @@ function named(at: Place, app = 'web'): readonly Thing[] {
   return at.pods.filter(({ metadata }) => metadata.labels?.['app'] === app);
 }
 
+/**
+ * Waits until the controller has seen what was changed of pods where its status does not show it:
+ * its watch is not ours, and may be behind. A pod of another set is deleted after the changes, and
+ * the controller replaces it.
+ */
+async function controllerIsUpToDate(at: Place): Promise<void> {
+  await at.replicaSet('probe', { replicas: 1 });
+  await settled(at, 'probe', 1);
+  const [first] = named(at, 'probe');
+  await at.delete('pods', first?.metadata.name ?? '', { gracePeriodSeconds: 0 });
+  await at.until('the pod of the probe to be replaced', () =>
+    named(at, 'probe').some(({ metadata }) => metadata.uid !== first?.metadata.uid),
+  );
+}
+
 /** Scales down and tells which pods have gone, by the mark that they were given. */
 async function whoGoes(at: Place, to: number): Promise<void> {
-  const before = at.pods;
+  const before = named(at);
   await at.scale('replicasets', 'web', to);
   await settled(at, 'web', to);
   await at.until('the others to be gone', () => named(at).length === to);
@@ -126,6 +141,7 @@ export const replicaSets: readonly Scenario[] = [
           mark: `cost ${index}`,
           'controller.kubernetes.io/pod-deletion-cost': String([5, -1, 3][index]),
         });
+      await controllerIsUpToDate(at);
       await whoGoes(at, 1);
     },
   },
