@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import * as tar from 'tar';
 import { libraries, packLibraries } from '../../tools/release/libraries.ts';
+import { exampleIn } from './example.ts';
 
 /**
  * What is released as libraries, used by a project outside of this one: their tarballs are
@@ -62,14 +63,6 @@ function dependenciesOf(name: string): readonly string[] {
 
 await install();
 
-/** The example in the README of a package, and what it prints. */
-function exampleOf(name: string): { readonly code: string; readonly output: string } {
-  const readme = readFileSync(join(modules, '@drydock', name, 'README.md'), 'utf8');
-  const [, code = '', output = ''] =
-    /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
-  return { code, output };
-}
-
 test('they depend on one another and on packages of others only, and have no sources of tests', () => {
   const known = new Set<string>(libraries.map(name => `@drydock/${name}`));
   for (const name of libraries) {
@@ -91,7 +84,7 @@ test('they depend on one another and on packages of others only, and have no sou
 
 for (const name of libraries.filter(one => one !== 'kube-client'))
   test(`the example of ${name} runs on what is installed`, () => {
-    const { code, output } = exampleOf(name);
+    const { code, output } = exampleIn(join(modules, '@drydock', name));
     writeFileSync(join(folder, `${name}.ts`), code);
     assert.equal(
       execFileSync(process.execPath, [`${name}.ts`], { cwd: folder, encoding: 'utf8' }),
@@ -119,7 +112,10 @@ test('every door opens, and the compiler of the other project knows its types', 
     },
     files: ['doors.ts', ...libraries.map(name => `${name}.ts`)],
   };
-  writeFileSync(join(folder, 'kube-client.ts'), exampleOf('kube-client').code);
+  writeFileSync(
+    join(folder, 'kube-client.ts'),
+    exampleIn(join(modules, '@drydock', 'kube-client')).code,
+  );
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   execFileSync(join(root, 'node_modules', '.bin', 'tsc'), ['-p', folder], {
     encoding: 'utf8',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -14,6 +14,7 @@ import {
   serve,
 } from '@drydock/kube-sim';
 import { systemClock } from '@drydock/utils';
+import { exampleIn } from './example.ts';
 
 /**
  * The example in the README of each package runs as it stands there, and prints what stands below
@@ -74,9 +75,7 @@ function outputOf(code: string): Promise<string> {
 
 for (const name of readdirSync(join(root, 'packages')))
   test(`the example of ${name} runs, and prints what its README shows`, async () => {
-    const readme = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8');
-    const [, code = '', output = ''] =
-      /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
+    const { code, output } = exampleIn(join(root, 'packages', name));
     assert.notEqual(code, '', 'there is no example');
     assert.equal(await outputOf(code), output);
   });
