@@ -22,6 +22,9 @@ function machineOf(one: Stored): string {
   return text(one, 'spec', 'machineRef', 'name') || text(one, 'spec', 'machinelink');
 }
 
+/** Stored times have no fractions of a second, each cut off on its own clock. */
+const cutOffMs = 1000;
+
 /** The object is the one that the deletion is meant for. */
 function isWanted({ body }: ApiCall, { metadata }: Stored): boolean {
   return (['uid', 'resourceVersion'] as const).every(field =>
@@ -72,7 +75,7 @@ export function machineChecker({ story, store, nowMs, fail }: Around): Checker {
         one =>
           text(one, 'status', 'set') === text(by, 'status', 'set') &&
           Date.parse(text(one, 'status', 'startTime')) - clockErrorMs(story) <=
-            Date.parse(creationTimestamp),
+            Date.parse(creationTimestamp) + cutOffMs,
       )
     );
   };
