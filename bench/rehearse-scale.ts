@@ -257,7 +257,7 @@ function copyOf(): ClusterSnapshot {
   for (let index = 0; index < nodes; index += 1) push(node(index));
   for (let index = 0; index < daemons; index += 1) for (const one of daemon(index)) push(one);
   for (let index = 0; index < apps; index += 1) for (const one of deployment(index)) push(one);
-  return { takenAt: Temporal.Instant.from('2026-02-01T00:00:00Z'), objects, leftOut: [] };
+  return { snapshotTime: Temporal.Instant.from('2026-02-01T00:00:00Z'), objects, leftOut: [] };
 }
 
 const copy = copyOf();

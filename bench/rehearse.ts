@@ -108,7 +108,7 @@ function summaryOf({ phase, pods, blockers = [] }: NonNullable<Maintenance['stat
   return JSON.stringify([
     phase,
     pods,
-    blockers.map(({ cause, pod, volume }) => [cause, pod, volume]),
+    blockers.map(({ reason, pod, volume }) => [reason, pod, volume]),
   ]);
 }
 

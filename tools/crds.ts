@@ -53,7 +53,7 @@ const kinds: readonly Kind[] = [
         required: ['spec'],
         columns: [
           { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
-          { name: 'Stage', type: 'string', jsonPath: '.spec.stage' },
+          { name: 'Level', type: 'string', jsonPath: '.spec.level' },
           { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
           {
             name: 'Progress',
@@ -71,7 +71,7 @@ const kinds: readonly Kind[] = [
           { name: 'Reason', type: 'string', jsonPath: '.spec.reason', priority: 1 },
           age,
         ],
-        selectable: ['.spec.nodeName', '.spec.requester', '.spec.stage', '.status.phase'],
+        selectable: ['.spec.nodeName', '.spec.requester', '.spec.level', '.status.phase'],
       },
     ],
   },
@@ -95,10 +95,10 @@ const kinds: readonly Kind[] = [
           {
             name: 'From',
             type: 'string',
-            jsonPath: '.status.next.from',
+            jsonPath: '.status.next.startTime',
             description: 'Start of the current opening, else of the next one.',
           },
-          { name: 'To', type: 'string', jsonPath: '.status.next.to' },
+          { name: 'To', type: 'string', jsonPath: '.status.next.endTime' },
           {
             name: 'Valid',
             type: 'string',

@@ -34,7 +34,7 @@ export const planKinds: readonly Kind[] = [
           text('Done', '.status.nodes.progress'),
           { name: 'Failed', type: 'integer', jsonPath: '.status.nodes.failed' },
           // No date: kubectl writes those as an age, and of a time to come <invalid>.
-          text('ETA', '.status.expectedEndTime'),
+          text('ETA', '.status.estimatedCompletionTime'),
           text('Waiting', '.status.waitingFor'),
           { ...text('Message', '.status.message'), priority: 1 },
           age,

@@ -47,10 +47,10 @@ const plain = ['Terminating', 'EarlierWave'];
 function actualBlockers(all: readonly Actual[]): readonly string[] {
   return all.flatMap(({ node, status }) =>
     (status.phase === 'Drained' ? [] : (status.blockers ?? []))
-      .filter(({ cause }) => !plain.includes(cause))
+      .filter(({ reason }) => !plain.includes(reason))
       .map(
-        ({ cause, pod, volume = '' }) =>
-          `${node} ${cause} ${pod ? workloadOf(`${pod.namespace}/${pod.name}`) : volume}`,
+        ({ reason, pod, volume = '' }) =>
+          `${node} ${reason} ${pod ? workloadOf(`${pod.namespace}/${pod.name}`) : volume}`,
       ),
   );
 }
@@ -65,8 +65,8 @@ type Foreseen = { readonly inAny: readonly string[]; readonly asARule: readonly 
  */
 function foreseen({ blockers, runs }: RehearsalForecast): Foreseen {
   const sums = new Map<string, number>();
-  const inAny = blockers.map(({ node, cause, what = '', runs: those }) => {
-    const text = `${node} ${cause} ${workloadOf(what)}`;
+  const inAny = blockers.map(({ node, reason, what = '', runs: those }) => {
+    const text = `${node} ${reason} ${workloadOf(what)}`;
     sums.set(text, (sums.get(text) ?? 0) + those);
     return text;
   });

@@ -187,7 +187,7 @@ describe('drydock uninstall', { skip, timeout: 300_000 }, () => {
     await removeWebhook(api);
     const startOperator = operatorsOn(controlPlane);
     const operator = await startOperator();
-    await create(api, maintenance('n1', { stage: 'Cordon' }));
+    await create(api, maintenance('n1', { level: 'Cordon' }));
     await untilMaintenance(api, 'n1', 'Cordoned');
     const full = await everything();
     for (const args of [[], ['--apply']]) {

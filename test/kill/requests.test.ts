@@ -65,7 +65,7 @@ type Status = {
   readonly status?: {
     readonly phase?: string;
     readonly blockers?: readonly {
-      readonly cause: string;
+      readonly reason: string;
       readonly pod?: { readonly name: string };
     }[];
   };
@@ -135,7 +135,7 @@ describe('an operator that is killed at every write of an EvictionRequest', {
       const { blockers = [] } = (await api.get<Status>(object)).status ?? {};
       return (
         (await names(requests)).length === 2 &&
-        blockers.filter(({ cause }) => cause === 'EvictionResponder').length === 2
+        blockers.filter(({ reason }) => reason === 'EvictionResponder').length === 2
       );
     });
 

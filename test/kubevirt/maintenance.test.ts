@@ -128,7 +128,7 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     );
 
   const blockersOf = (status: MaintenanceStatus): readonly string[] =>
-    (status.blockers ?? []).map(({ cause }) => cause);
+    (status.blockers ?? []).map(({ reason }) => reason);
 
   test('20 VMs and some pods: each VM is asked to move once, never more than KubeVirt moves and one; the node is drained, and released', async () => {
     await make(20, { migration: '1s' });

@@ -107,7 +107,7 @@ describe('nodes that die in mid-drain', { skip, timeout: 240_000 }, () => {
       assert.equal(isReady(await getNode(api, node)), false);
       const { blockers = [] } = await untilMaintenance(api, node, 'Draining');
       assert.deepEqual(
-        blockers.map(({ cause, pod }) => [cause, pod?.name]),
+        blockers.map(({ reason, pod }) => [reason, pod?.name]),
         [['NodeNotReady', `on-${node}`]],
       );
       assert.match(

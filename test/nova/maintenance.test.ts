@@ -109,7 +109,7 @@ describe('a node that is a hypervisor is drained', {
     await untilStatus(
       source,
       'the silence of Nova to be told',
-      ({ blockers = [] }) => blockers.some(({ cause }) => cause === 'HypervisorUnknown'),
+      ({ blockers = [] }) => blockers.some(({ reason }) => reason === 'HypervisorUnknown'),
       60,
     );
     await new Promise(resolve => setTimeout(resolve, 30_000));
@@ -122,7 +122,7 @@ describe('a node that is a hypervisor is drained', {
       240,
     );
     const blockers = (stuck.blockers ?? [])
-      .map(({ cause, server, message }) => `${cause} ${server?.name ?? ''}: ${message}`)
+      .map(({ reason, server, message }) => `${reason} ${server?.name ?? ''}: ${message}`)
       .sort();
     assert.equal(blockers.length, 2, blockers.join('\n'));
     assert.match(
@@ -233,8 +233,8 @@ describe('a node that is a hypervisor is drained', {
       120,
     );
     assert.deepEqual(
-      blockers.map(({ cause, message, remedy }) => [
-        cause,
+      blockers.map(({ reason, message, remedy }) => [
+        reason,
         message,
         remedy?.includes('openstack server set --state active'),
       ]),

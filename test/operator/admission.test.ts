@@ -378,13 +378,13 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     });
 
     test('an announcement may be made of every node, and become more of one', async () => {
-      for (const name of members) await create(api, maintenance(name, { stage: 'Announce' }));
-      await api.patch(maintenancePath('cp-0'), { spec: { stage: 'Drain' } });
+      for (const name of members) await create(api, maintenance(name, { level: 'Announce' }));
+      await api.patch(maintenancePath('cp-0'), { spec: { level: 'Drain' } });
       await untilMaintenance(api, 'cp-0', 'Drained');
       const refused = await api.call(
         'PATCH',
         maintenancePath('cp-1'),
-        { spec: { stage: 'Drain' } },
+        { spec: { level: 'Drain' } },
         'application/merge-patch+json',
       );
       assert.ok(

@@ -131,7 +131,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       api,
       name,
       'Draining',
-      status => status.blockers?.[0]?.cause === 'StuckTerminating',
+      status => status.blockers?.[0]?.reason === 'StuckTerminating',
     );
     assert.equal(blockers.length, 1);
     assert.deepEqual(blockers[0]?.pod, { namespace: name, name: 'zombie' });
@@ -169,7 +169,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       api,
       name,
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === 'Terminating',
+      ({ blockers }) => blockers?.[0]?.reason === 'Terminating',
     );
     // As the node controller says it of a real kubelet that has lost its power (test:nodes).
     const ready = (status: string, reason: string, message: string): object => ({
@@ -191,7 +191,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       api,
       name,
       'Draining',
-      status => status.blockers?.[0]?.cause === 'NodeNotReady',
+      status => status.blockers?.[0]?.reason === 'NodeNotReady',
     );
     assert.match(
       blockers?.[0]?.message ?? '',
@@ -206,7 +206,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       api,
       name,
       'Draining',
-      status => status.blockers?.[0]?.cause === 'Terminating',
+      status => status.blockers?.[0]?.reason === 'Terminating',
     );
     await killPod(api, name, 'left');
     await untilMaintenance(api, name, 'Drained');

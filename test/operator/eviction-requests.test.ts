@@ -123,12 +123,12 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
           resource === 'evictionrequests' && ['create', 'patch', 'delete'].includes(verb),
       )
       .map(({ verb, code }) => `${verb} ${code}`);
-  const blockerOf = async (name: string, cause: string): Promise<string> => {
+  const blockerOf = async (name: string, reason: string): Promise<string> => {
     const { blockers } = await untilMaintenance(
       api,
       name,
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === cause,
+      ({ blockers }) => blockers?.[0]?.reason === reason,
     );
     return blockers?.[0]?.message ?? '';
   };

@@ -112,7 +112,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
         drain: { ladder: [{ afterSeconds: 6, action: 'Delete', gracePeriodSeconds: 10 }] },
       }),
     );
-    const { message, remedy } = await blockerOf(name, ({ cause }) => cause === 'Terminating');
+    const { message, remedy } = await blockerOf(name, ({ reason }) => reason === 'Terminating');
     assert.match(message, /^is terminating, and has until .* \(grace period 3600 s\)$/);
     assert.match(remedy ?? '', /drain\.ladder/);
     await why(t, name);
@@ -234,7 +234,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
       return true;
     });
     await create(api, maintenance(name));
-    const { message, remedy } = await blockerOf(name, ({ cause }) => cause === 'EvictionIgnored');
+    const { message, remedy } = await blockerOf(name, ({ reason }) => reason === 'EvictionIgnored');
     assert.match(message, /was accepted.*and it is not being deleted/);
     assert.match(remedy ?? '', /mutatingwebhookconfigurations/);
     assert.match(await why(t, 'one', '-n', name), /EvictionIgnored/);
@@ -275,8 +275,8 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
     for (let round = 0; round < 40; round += 1) {
       const { blockers = [] } = await statusOf(name);
       assert.deepEqual(
-        blockers.map(({ cause, since }) => [cause, since]),
-        [[first.cause, first.since]],
+        blockers.map(({ reason, startTime }) => [reason, startTime]),
+        [[first.reason, first.startTime]],
       );
       await new Promise(resolve => void setTimeout(resolve, 500));
     }
@@ -362,7 +362,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
       await create(api, maintenance(name));
     }
     const told = await blockerOf(kept, ({ remedy }) => remedy !== undefined);
-    assert.equal(told.cause, 'DisruptionBudget');
+    assert.equal(told.reason, 'DisruptionBudget');
     assert.match(
       told.remedy ?? '',
       /^wait for ConfigMap cluster, whose controller keeps the budget/,
@@ -427,7 +427,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
     await create(api, maintenance(name));
     const { message, remedy } = await blockerOf(
       name,
-      ({ cause }) => cause === 'ReplacementUnschedulable',
+      ({ reason }) => reason === 'ReplacementUnschedulable',
     );
     assert.match(
       message,
@@ -438,7 +438,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
     assert.match(JSON.stringify((await statusOf(name)).conditions), /Blocked/);
   });
 
-  test('of many blockers each cause is named and counted, in status, why and condition', async t => {
+  test('of many blockers each reason is named and counted, in status, why and condition', async t => {
     const name = 'many-causes';
     await prepare(
       name,
@@ -457,14 +457,14 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
     await untilPods(api, name, 23);
     await create(api, maintenance(name));
     const stuck = await blockerOf(name, ({ pod }) => pod?.name === 'held', 90_000);
-    assert.ok(['Terminating', 'StuckTerminating'].includes(stuck.cause));
-    const { blockers, blockerCount, blockerCauses } = await statusOf(name);
+    assert.ok(['Terminating', 'StuckTerminating'].includes(stuck.reason));
+    const { blockers, blockerCount, blockerReasons } = await statusOf(name);
     assert.deepEqual([blockers?.length, blockerCount], [20, 23]);
     assert.deepEqual(
-      new Map(blockerCauses?.map(({ cause, count }) => [cause, count])),
+      new Map(blockerReasons?.map(({ reason, count }) => [reason, count])),
       new Map([
         ['BudgetNeverAllows', 22],
-        [stuck.cause, 1],
+        [stuck.reason, 1],
       ]),
     );
     assert.match(await why(t, name), /many-causes\/held: /);
@@ -501,7 +501,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
     await create(api, maintenance(second));
     const { message, remedy } = await blockerOf(
       second,
-      ({ cause }) => cause === 'ReplacementUnschedulable',
+      ({ reason }) => reason === 'ReplacementUnschedulable',
     );
     assert.match(message, /finds no node: 0\/\d+ nodes are available/);
     assert.match(remedy ?? '', /bring back a node/);
@@ -668,7 +668,7 @@ describe('known reports', { skip, concurrency: 10, timeout: 240_000 }, () => {
       'application/strategic-merge-patch+json',
     );
     await create(api, maintenance(name));
-    await blockerOf(name, ({ cause }) => cause === 'NodeNotReady');
+    await blockerOf(name, ({ reason }) => reason === 'NodeNotReady');
     for (const args of [[name], ['slow', '-n', name]]) {
       const said = await why(t, ...args);
       assert.match(said, /out-of-service=nodeshutdown:NoExecute/);

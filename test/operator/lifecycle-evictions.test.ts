@@ -89,7 +89,7 @@ describe('a pod that somebody else evicts', { skip, timeout: 120_000 }, () => {
       api,
       'moves',
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder',
+      ({ blockers }) => blockers?.[0]?.reason === 'EvictionResponder',
     );
     assert.match(
       waits.blockers?.[0]?.message ?? '',
@@ -134,7 +134,7 @@ describe('a pod that somebody else evicts', { skip, timeout: 120_000 }, () => {
       api,
       'late',
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === 'EvictionResponder',
+      ({ blockers }) => blockers?.[0]?.reason === 'EvictionResponder',
     );
     assert.deepEqual(await namesOn(api, 'late'), ['late']);
     await untilMaintenance(api, 'late', 'Drained');

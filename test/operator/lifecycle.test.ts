@@ -169,7 +169,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
       api,
       name,
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === 'Terminating',
+      ({ blockers }) => blockers?.[0]?.reason === 'Terminating',
     );
     const drained = async (): Promise<boolean> =>
       (await api.get<Maintenance>(maintenancePath(name))).status?.phase === 'Drained';

@@ -112,7 +112,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, namespace(name), podAt(name, 'one', { namespace: name }));
     await untilPods(api, name, 1);
     const mark = harness.controlPlane.audit.mark();
-    await create(api, maintenance(name, { stage: 'Announce', reason: 'a new disk' }));
+    await create(api, maintenance(name, { level: 'Announce', reason: 'a new disk' }));
     await untilMaintenance(api, name, 'Announced');
     await untilWords(name, { MaintenancePlanned: 'True' });
     const planned = (await getNode(api, name)).status.conditions?.find(
@@ -123,7 +123,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.deepEqual([announced.spec.unschedulable, announced.spec.taints], [undefined, undefined]);
     assert.equal(await hasLease(api, name), false);
 
-    await edit(name, { stage: 'Cordon' });
+    await edit(name, { level: 'Cordon' });
     await untilMaintenance(api, name, 'Cordoned');
     await untilWords(name, { MaintenanceInProgress: 'True' });
     const cordoned = await getNode(api, name);
@@ -131,7 +131,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.deepEqual(taintsOf(cordoned), ['node.kubernetes.io/unschedulable:NoSchedule']);
     assert.deepEqual(await podCalls(harness, mark, [name]), []);
 
-    await edit(name, { stage: 'Drain' });
+    await edit(name, { level: 'Drain' });
     const { conditions = [] } = await untilMaintenance(api, name, 'Drained');
     await untilHeld(api, name, ourTaints);
     await untilWords(name, {
@@ -147,7 +147,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     );
     assert.deepEqual(await podCalls(harness, mark, [name]), ['evict one 201']);
 
-    await edit(name, { stage: 'Announce' });
+    await edit(name, { level: 'Announce' });
     await untilMaintenance(
       api,
       name,
@@ -192,7 +192,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
 
   test('is checked by the API server before anybody works on it', async () => {
     const name = 'checked';
-    await create(api, maintenance(name, { stage: 'Announce' }));
+    await create(api, maintenance(name, { level: 'Announce' }));
     const merge = 'application/merge-patch+json';
     const refused = async (spec: object, text: RegExp): Promise<void> => {
       const reply = await api.call('PATCH', maintenancePath(name), { spec }, merge);
@@ -208,7 +208,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       { drain: { ladder: [{ afterSeconds: 9, action: 'Fail', gracePeriodSeconds: 3 }] } },
       /only valid with action Delete/,
     );
-    await refused({ stage: 'Explode' }, /Unsupported value: "Explode"/);
+    await refused({ level: 'Explode' }, /Unsupported value: "Explode"/);
     await refused({ nodeName: '' }, /nodeName/);
     assert.equal(
       (
@@ -230,7 +230,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const [one, other] = ['columns-1', 'columns-2'];
     await makeNode(api, one);
     await makeNode(api, other);
-    await create(api, maintenance(one), maintenance(other, { stage: 'Cordon' }));
+    await create(api, maintenance(one), maintenance(other, { level: 'Cordon' }));
     await untilMaintenance(api, one, 'Drained');
     await untilMaintenance(api, other, 'Cordoned');
     const picked = async (selector: string): Promise<string> =>
@@ -248,7 +248,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       await picked(`spec.nodeName=${one}`),
       selectable ? `maintenance.drydock.dev/${one}` : '',
     );
-    const both = await picked(`spec.stage=Cordon,status.phase=Cordoned,spec.nodeName!=stages`);
+    const both = await picked(`spec.level=Cordon,status.phase=Cordoned,spec.nodeName!=stages`);
     assert.equal(both, selectable ? `maintenance.drydock.dev/${other}` : '');
     const table = await harness.controlPlane.kubectl(['get', 'mt', one]);
     assert.match(table.stdout, /^NAME\s+NODE\s+STAGE\s+PHASE\s+PROGRESS/);
@@ -270,14 +270,14 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.equal(status.blockerCount, 1);
     const [blocker] = status.blockers ?? [];
     assert.deepEqual(
-      { cause: blocker?.cause, pod: blocker?.pod, budgets: blocker?.budgets },
+      { reason: blocker?.reason, pod: blocker?.pod, budgets: blocker?.budgets },
       {
-        cause: 'BudgetNeverAllows',
+        reason: 'BudgetNeverAllows',
         pod: { namespace: name, name: 'precious' },
         budgets: ['never/precious'],
       },
     );
-    assert.ok(Number.isFinite(Date.parse(blocker?.since ?? '')));
+    assert.ok(Number.isFinite(Date.parse(blocker?.startTime ?? '')));
     assert.match(blocker?.remedy ?? '', /kubectl -n never describe pdb precious/);
     assert.deepEqual(
       status.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
@@ -320,8 +320,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers !== undefined,
     );
     assert.deepEqual(
-      blockers.map(({ cause, budgets }) => ({ cause, budgets })),
-      [{ cause: 'MultipleBudgets', budgets: ['two-budgets/precious', 'two-budgets/second'] }],
+      blockers.map(({ reason, budgets }) => ({ reason, budgets })),
+      [{ reason: 'MultipleBudgets', budgets: ['two-budgets/precious', 'two-budgets/second'] }],
     );
     assert.deepEqual(await podCalls(harness, mark, [name]), []);
     await api.delete(budgetPath(name, 'precious'));
@@ -350,8 +350,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers?.length === 2,
     );
     assert.deepEqual(
-      blockers.map(({ cause, pod, remedy }) => [
-        cause,
+      blockers.map(({ reason, pod, remedy }) => [
+        reason,
         pod?.name.replace(/^data-.*/, 'data'),
         remedy,
       ]),
@@ -366,7 +366,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       api,
       name,
       'Draining',
-      ({ blockers }) => blockers?.length === 1 && blockers[0]?.cause === 'LocalData',
+      ({ blockers }) => blockers?.length === 1 && blockers[0]?.reason === 'LocalData',
     );
     assert.deepEqual(await podCalls(harness, mark, [name]), [], 'one refused pod stops all');
     await edit(name, { drain: { deleteEmptyDirData: true } });
@@ -388,8 +388,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers !== undefined,
     );
     assert.deepEqual(
-      blockers.map(({ cause, remedy }) => ({ cause, remedy })),
-      [{ cause: 'DaemonSet', remedy: 'set drain.ignoreDaemonSets' }],
+      blockers.map(({ reason, remedy }) => ({ reason, remedy })),
+      [{ reason: 'DaemonSet', remedy: 'set drain.ignoreDaemonSets' }],
     );
     await edit(name, { drain: { ignoreDaemonSets: true } });
     await untilMaintenance(api, name, 'Drained');
@@ -458,7 +458,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers !== undefined,
     );
     assert.ok(
-      early.blockers?.some(({ cause, pod }) => cause === 'EarlierWave' && pod?.name === 'a-last'),
+      early.blockers?.some(({ reason, pod }) => reason === 'EarlierWave' && pod?.name === 'a-last'),
     );
     await untilMaintenance(api, name, 'Drained');
     const calls = (await podCalls(harness, mark, [name, 'waves-b'])).map(call =>
@@ -500,7 +500,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers?.some(({ pod }) => pod?.name.startsWith('batch-')) === true,
     );
     assert.equal(
-      waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause,
+      waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.reason,
       'AwaitingCompletion',
     );
     await until(
@@ -657,8 +657,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, maintenance(name));
     const status = await untilMaintenance(api, name, 'Detaching');
     assert.deepEqual(
-      status.blockers?.map(({ cause, volume, pod }) => ({ cause, volume, pod })),
-      [{ cause: 'VolumeAttached', volume: 'volume-leaves', pod: undefined }],
+      status.blockers?.map(({ reason, volume, pod }) => ({ reason, volume, pod })),
+      [{ reason: 'VolumeAttached', volume: 'volume-leaves', pod: undefined }],
     );
     assert.match(status.message ?? '', /still attached: volume-leaves/);
     assert.equal((await podsOn(api, name)).length, 1);
@@ -717,7 +717,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     type Shown = {
       readonly node: string;
       readonly phase: string;
-      readonly blockers: readonly { readonly cause: string }[];
+      readonly blockers: readonly { readonly reason: string }[];
     };
     const json = await harness.drydock('status', name, '-o', 'json');
     const { maintenances: found, cordonedByOthers } = JSON.parse(json.stdout) as {
@@ -728,7 +728,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       found.map(({ node, phase, blockers }) => ({
         node,
         phase,
-        causes: blockers.map(({ cause }) => cause),
+        causes: blockers.map(({ reason }) => reason),
       })),
       [{ node: name, phase: 'Draining', causes: ['BudgetNeverAllows'] }],
     );

@@ -66,7 +66,7 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
       ({ virtualMachines: vms }) => vms?.moved === 6 && vms.cannot === 1,
     );
     assert.deepEqual(
-      stuck.blockers?.map(({ cause, server }) => `${cause} ${server?.name ?? ''}`),
+      stuck.blockers?.map(({ reason, server }) => `${reason} ${server?.name ?? ''}`),
       ['ServerNotMovable broken'],
     );
     assert.match(stuck.blockers?.[0]?.message ?? '', /is in error, and Nova moves no such servers/);
@@ -89,7 +89,7 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
     cloud.down = true;
     await create(api, maintenance('hyper-3'));
     const silent = await untilMaintenance(api, 'hyper-3', 'Draining', ({ blockers = [] }) =>
-      blockers.some(({ cause }) => cause === 'HypervisorUnknown'),
+      blockers.some(({ reason }) => reason === 'HypervisorUnknown'),
     );
     assert.match(silent.blockers?.[0]?.remedy ?? '', /connection to OpenStack/);
     cloud.down = false;
@@ -101,7 +101,7 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
   test('a maintenance that only cordons keeps new servers away, and moves none', async () => {
     cloud.addServer({ name: 'stays', host: 'hyper-1' });
     const before = cloud.on('hyper-1');
-    await create(api, maintenance('hyper-1', { stage: 'Cordon' }));
+    await create(api, maintenance('hyper-1', { level: 'Cordon' }));
     await until('the service to be disabled', async () => !isEnabled('hyper-1'));
     await untilMaintenance(api, 'hyper-1', 'Cordoned');
     assert.deepEqual(cloud.on('hyper-1'), before);

@@ -133,8 +133,8 @@ describe('a drain that policies or webhooks refuse', {
         () => bindPolicy(name, { matchConstraints, validations }),
         async () => (await tried(name)).includes('denied request'),
       );
-      const { cause, message, remedy } = await blockerOf(name);
-      assert.equal(cause, 'AdmissionDenied');
+      const { reason: blockedBy, message, remedy } = await blockerOf(name);
+      assert.equal(blockedBy, 'AdmissionDenied');
       assert.equal(
         message,
         `ValidatingAdmissionPolicy '${name}' with binding '${name}' denied request: month-end closing: ask #ledger-oncall`,
@@ -161,9 +161,9 @@ describe('a drain that policies or webhooks refuse', {
         async () => void (await register(name, clientConfig)),
         async () => (await tried(name)).startsWith(`${code} `),
       );
-      const { cause, message } = await blockerOf(name);
+      const { reason: blockedBy, message } = await blockerOf(name);
       assert.deepEqual(
-        [cause, message],
+        [blockedBy, message],
         [
           'AdmissionDenied',
           `admission webhook "${name}.shop.example.test" denied the request: the partition has no other replica`,
@@ -188,8 +188,8 @@ describe('a drain that policies or webhooks refuse', {
       async () => void (await register(name, { ...working, url: `https://127.0.0.1:${closed}/` })),
       async () => (await tried(name)).includes('failed calling webhook'),
     );
-    const { cause, message, remedy } = await blockerOf(name);
-    assert.equal(cause, 'EvictionFailed');
+    const { reason: blockedBy, message, remedy } = await blockerOf(name);
+    assert.equal(blockedBy, 'EvictionFailed');
     assert.match(
       message,
       /^webhook unanswered\.shop\.example\.test does not answer: failed to call webhook: .*(?:connection refused|ECONNREFUSED 127\.0\.0\.1:\d+)$/,

@@ -70,7 +70,7 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
     assert.equal(waiting.scheduledTime, `${from.slice(0, 19)}Z`);
     assert.equal(isHeld(await getNode(api, 'w-waits'), ourTaints), false);
     assert.equal(
-      (await untilWindow('opens-soon', ({ open }) => open === false)).next?.from,
+      (await untilWindow('opens-soon', ({ open }) => open === false)).next?.startTime,
       `${from.slice(0, 19)}Z`,
     );
     await untilMaintenance(api, 'w-waits', 'Drained');

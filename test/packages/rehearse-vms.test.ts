@@ -73,7 +73,7 @@ async function copyOf(): Promise<ClusterSnapshot> {
 test('VMs move, and the one that cannot is named with what would help', async () => {
   const seen = await foresee(await copyOf(), ['n1'], { seeds: 1 });
   assert.deepEqual([seen.finishes, seen.notes], [false, []]);
-  const [blocker, ...others] = seen.blockers.filter(({ cause }) => cause === 'NotMigratable');
+  const [blocker, ...others] = seen.blockers.filter(({ reason }) => reason === 'NotMigratable');
   assert.deepEqual(others, []);
   assert.match(blocker?.what ?? '', /^vms\/virt-launcher-plotter-/);
   assert.ok(blocker?.remedy !== undefined);

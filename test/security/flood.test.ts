@@ -71,7 +71,7 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
         uid: index % 2 === 0 ? 'forged' : `forged-${index}`,
         annotations: { big: 'x'.repeat(index % 20 === 0 ? 500_000 : 10) },
       },
-      spec: { nodeName: 'cp-1', stage: 'Drain' },
+      spec: { nodeName: 'cp-1', level: 'Drain' },
     };
     const resource = { group: 'drydock.dev', version, resource: 'maintenances' };
     const body = JSON.stringify({

@@ -238,7 +238,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
         apiVersion: 'drydock.dev/v1alpha1',
         kind: 'Maintenance',
         metadata: { name: 'risk' },
-        spec: { nodeName: 'nowhere', stage: 'Announce' },
+        spec: { nodeName: 'nowhere', level: 'Announce' },
       };
       const daring = {
         ...plain,

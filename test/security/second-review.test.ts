@@ -226,14 +226,14 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
     await seconds(5);
     assert.deepEqual(await podsOn(name), [], 'p1-web runs there still');
     const staged = await as('editor', 'PATCH', maintenancePath(child), {
-      spec: { stage: 'Cordon' },
+      spec: { level: 'Cordon' },
     });
     assert.equal(staged.status, 200);
-    await until('its stage to be put back', async () => {
-      const { spec } = await api.get<{ readonly spec: { readonly stage?: string } }>(
+    await until('its level to be put back', async () => {
+      const { spec } = await api.get<{ readonly spec: { readonly level?: string } }>(
         maintenancePath(child),
       );
-      return spec.stage === 'Drain';
+      return spec.level === 'Drain';
     });
     await api.delete(podPath('default', 'p1-web'));
     await untilPlan(api, 'p1', 'complete', ({ phase }) => phase === 'Complete');
@@ -410,7 +410,7 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
       { drain: { waves: [{}] } },
       { drain: { gracePeriodSeconds: 5 } },
       { drain: { ladder: [{ afterSeconds: 1, action: 'Fail' }] } },
-      { stage: 'Cordon' },
+      { level: 'Cordon' },
       { start: { windows: 'Ignore' } },
     ]) {
       const reply = await as('editor', 'PATCH', `${maintenancePath('p7')}?dryRun=All`, { spec });
@@ -488,7 +488,7 @@ describe('a second hostile reader', { skip, concurrency: 4, timeout: 300_000 }, 
       api,
       child,
       'Drained',
-      ({ blockers }) => blockers?.[0]?.cause === 'WorkOfPlan',
+      ({ blockers }) => blockers?.[0]?.reason === 'WorkOfPlan',
     );
     await seconds(2);
     assert.equal(isHeld(await getNode(api, name), ourTaints), true, 'its work pod runs');

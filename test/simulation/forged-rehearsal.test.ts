@@ -10,7 +10,7 @@ import { readWorkPod } from '@drydock/operator/plans';
  */
 
 const answer = {
-  takenAt: '2026-11-20T08:00:00Z',
+  snapshotTime: '2026-11-20T08:00:00Z',
   finishes: true,
   nodes: 2,
   windows: 1,
@@ -40,11 +40,11 @@ test('a forged answer that is too large, no JSON or of a wrong shape is none', (
   assert.ok(read(JSON.stringify(answer)), 'the honest one is');
   const hostile = [
     JSON.stringify({ ...answer, more: 'x'.repeat(100_000) }),
-    `{"takenAt":"2026-11-20T08:00:00Z","finishes":true,"nodes":NaN}`,
+    `{"snapshotTime":"2026-11-20T08:00:00Z","finishes":true,"nodes":NaN}`,
     '['.repeat(4000),
     JSON.stringify([answer]),
     JSON.stringify({ ...answer, finishes: 1 }),
-    JSON.stringify({ ...answer, takenAt: 1e300 }),
+    JSON.stringify({ ...answer, snapshotTime: 1e300 }),
     '\u0000',
   ];
   assert.deepEqual(

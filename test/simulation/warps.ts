@@ -136,7 +136,7 @@ function leftToResponder(
   call: ApiCall,
 ): { readonly namespace: string; readonly name: string } | undefined {
   const left = objects(statusOf(call)?.['blockers']).find(
-    blocker => text(blocker, 'cause') === 'EvictionResponder',
+    blocker => text(blocker, 'reason') === 'EvictionResponder',
   );
   return left && { namespace: text(left, 'pod', 'namespace'), name: text(left, 'pod', 'name') };
 }
@@ -345,10 +345,10 @@ export const warps = {
       if (statusOf(call) === undefined || !call.path.includes('drydock.dev')) return undefined;
       const blockers = [
         {
-          cause: 'Terminating',
+          reason: 'Terminating',
           pod: { namespace: 'shop', name: 'nobody' },
           message: 'x',
-          since: '2026-01-01T00:00:00Z',
+          startTime: '2026-01-01T00:00:00Z',
         },
       ];
       return withStatus(call, { blockers, blockerCount: 1 });
@@ -418,7 +418,7 @@ export const warps = {
       const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
       if (objects(status['inFlight']).length === 0) return undefined;
       const gates = [
-        { name: 'closed', value: 'False', since: '2026-01-01T00:00:00Z', message: '' },
+        { name: 'closed', value: 'False', startTime: '2026-01-01T00:00:00Z', message: '' },
       ];
       return { ...call, body: { ...bodyOf(call), status: { ...status, gates } } };
     }),

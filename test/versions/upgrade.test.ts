@@ -118,9 +118,9 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
 
   test('1.30 to 1.34: all are as before, and what comes is done', async () => {
     await upgrade(releaseNamed('1.34'));
-    await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Drain' } });
+    await api.patch(maintenancePath('up-cordoned'), { spec: { level: 'Drain' } });
     await untilMaintenance(api, 'up-cordoned', 'Drained');
-    await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Cordon' } });
+    await api.patch(maintenancePath('up-cordoned'), { spec: { level: 'Cordon' } });
     await phases.untilReached();
   });
 

@@ -205,8 +205,8 @@ export function maintenanceWindowStatus(
       // the status would change with every look.
       ...(next && {
         next: {
-          from: timeText(open === undefined ? next.from : beginOf(window, now, next)),
-          to: timeText(next.to),
+          startTime: timeText(open === undefined ? next.from : beginOf(window, now, next)),
+          endTime: timeText(next.to),
         },
       }),
       conditions: withTransitions([condition], stored, window.generation, now),
@@ -218,9 +218,9 @@ export function maintenanceWindowStatus(
 function beginOf(window: MaintenanceWindow, now: Temporal.Instant, next: Span): Temporal.Instant {
   const stored = (window.status as MaintenanceWindowStatus).next;
   if (
-    readTime(stored?.to)?.epochMilliseconds ===
+    readTime(stored?.endTime)?.epochMilliseconds ===
     Math.floor(next.to.epochMilliseconds / 1000) * 1000
   )
-    return readTime(stored?.from) ?? now;
+    return readTime(stored?.startTime) ?? now;
   return now;
 }

@@ -61,7 +61,7 @@ export function readCommon<Spec, Status>(
     deleting: metadata.deletionTimestamp !== undefined,
     finalizers: metadata.finalizers ?? [],
     claim: own(claims, metadata.annotations?.[claimAnnotation] ?? '') ?? 'none',
-    stage: 'Drain',
+    level: 'Drain',
     mayLoseQuorum: mayLoseQuorum(metadata.annotations),
     ...(metadata.annotations?.[releaseDuringWorkAnnotation] === 'true' && {
       releasesDuringWork: true,

@@ -124,7 +124,7 @@ const variants: readonly (readonly [
   [
     'when it was written',
     { time: '2029-12-01T01:00:00+01:00' },
-    { toldAt: '2029-12-01T00:00:00Z' },
+    { announcedAt: '2029-12-01T00:00:00Z' },
   ],
   ['that it is over', { data: { state: 'completed' } }, { state: 'Completed' }],
   ['that it was canceled', { data: { state: 'canceled' } }, { state: 'Cancelled' }],

@@ -199,7 +199,7 @@ function eventOf(
   const notBefore = timeOf(data, 'notBefore');
   const notAfter = timeOf(data, 'notAfter');
   const deadline = timeOf(data, 'deadline') ?? notBefore;
-  const toldAt = timeOf(envelope, 'time', 'the attribute time');
+  const announcedAt = timeOf(envelope, 'time', 'the attribute time');
   const description = stringOf(data, 'description');
   const instance = instanceIn(subject);
   return {
@@ -213,7 +213,7 @@ function eventOf(
     ...(notAfter !== undefined && { notAfter }),
     ...(deadline !== undefined && { deadline }),
     state: stateOf(data),
-    ...(toldAt !== undefined && { toldAt }),
+    ...(announcedAt !== undefined && { announcedAt }),
     ...(description !== undefined && { description }),
     source,
   };

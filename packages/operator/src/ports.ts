@@ -47,7 +47,7 @@ export type Overview = {
     readonly count: number;
   }[];
   readonly heldNodes: number;
-  readonly blockers: readonly { readonly cause: string; readonly count: number }[];
+  readonly blockers: readonly { readonly reason: string; readonly count: number }[];
   /** VMs of the nodes that are worked on. */
   readonly vms: readonly {
     readonly platform: string;

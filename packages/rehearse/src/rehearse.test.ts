@@ -28,9 +28,9 @@ function web(replicas: number, cpu = '100m', more: JsonObject = {}): JsonObject 
   });
 }
 
-function wholeOf(seen: RehearsalForecast, cause: string): readonly string[] {
+function wholeOf(seen: RehearsalForecast, reason: string): readonly string[] {
   return seen.blockers
-    .filter(one => one.cause === cause)
+    .filter(one => one.reason === reason)
     .map(({ node, what = '' }) => `${node} ${what}`);
 }
 
@@ -68,7 +68,7 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
     ],
   );
   const [delay] = seen.delays;
-  assert.deepEqual([delay?.cause, delay?.about], ['DisruptionBudget', 'shop/web']);
+  assert.deepEqual([delay?.reason, delay?.about], ['DisruptionBudget', 'shop/web']);
   const text = forecastText(seen);
   assert.match(
     text,
@@ -139,8 +139,8 @@ test('a budget that never allows, two budgets on a pod, a pod without owner, loc
   assert.equal(wholeOf(forced, 'BudgetNeverAllows').length, 2);
   assert.deepEqual(wholeOf(forced, 'MultipleBudgets'), ['n1 shop/db-0']);
   assert.equal(forced.blockers.length, 3);
-  const plain = ({ node, cause, what }: (typeof forced.blockers)[number]): string =>
-    `${node} ${cause} ${what}`;
+  const plain = ({ node, reason, what }: (typeof forced.blockers)[number]): string =>
+    `${node} ${reason} ${what}`;
   assert.deepEqual(
     seen.behind?.map(plain).sort(),
     forced.blockers.map(plain).sort(),
@@ -276,7 +276,7 @@ test('a window: when it opens, and that it closes too early', async () => {
   assert.equal(later.finishes, true);
   assert.ok((later.end?.medianMs ?? 0) > 3.9 * 3_600_000);
   assert.deepEqual(
-    later.delays.filter(({ cause }) => cause === 'MaintenanceWindow').map(({ nodes }) => nodes),
+    later.delays.filter(({ reason }) => reason === 'MaintenanceWindow').map(({ nodes }) => nodes),
     [['n1']],
   );
   const slow = { startSeconds: 2, stopSeconds: 1 };
@@ -361,7 +361,7 @@ test('two of three members of the control plane at once: the quorum keeps the se
     [undefined, 'stuck'],
   );
   assert.deepEqual(
-    seen.blockers.map(({ cause }) => cause),
+    seen.blockers.map(({ reason }) => reason),
     ['QuorumAtRisk'],
   );
   assert.match(seen.blockers[0]?.message ?? '', /quorum/);
@@ -396,8 +396,8 @@ for (const apiVersion of [
       [false, ['stuck']],
     );
     assert.deepEqual(
-      seen.blockers.map(({ cause, what, budgets, remedy }) => [
-        cause,
+      seen.blockers.map(({ reason, what, budgets, remedy }) => [
+        reason,
         what,
         budgets,
         remedy !== undefined,
@@ -405,7 +405,7 @@ for (const apiVersion of [
       [['BudgetNeverAllows', 'shop/db-0', ['shop/db'], true]],
     );
     assert.deepEqual(
-      seen.delays.map(({ cause, about }) => [cause, about]),
+      seen.delays.map(({ reason, about }) => [reason, about]),
       [['DisruptionBudget', 'shop/web']],
     );
   });

@@ -106,7 +106,7 @@ function partitionCase(bed: NodeBed): void {
     figure(t, 'network loss of the leader’s node: until another leads', seconds(took));
     assert.ok(took < 15_000);
     const now = await leadingProcess(api);
-    const cordon = maintenance('cut-off', { nodeName: spare, stage: 'Cordon' });
+    const cordon = maintenance('cut-off', { nodeName: spare, level: 'Cordon' });
     // The API server may still call the replica that it cannot reach.
     await waitFor(
       'the maintenance to be accepted',

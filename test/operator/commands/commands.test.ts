@@ -98,7 +98,7 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     );
     await harness.drydock('maintain', 'tight', '--force');
     await untilMaintenance(api, 'tight', 'Draining', ({ blockers = [] }) =>
-      blockers.some(({ cause }) => cause === 'BudgetNeverAllows'),
+      blockers.some(({ reason }) => reason === 'BudgetNeverAllows'),
     );
     const node = await harness.drydock('why', 'tight');
     assert.match(
@@ -162,11 +162,11 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
       [1, 'Error from server (NotFound): nodes "nobody" not found\n'],
     );
     await makeNode(api, 'twice');
-    assert.equal((await harness.drydock('maintain', 'twice', '--stage', 'Announce')).code, 0);
+    assert.equal((await harness.drydock('maintain', 'twice', '--level', 'Announce')).code, 0);
     const twice = await harness.drydock('maintain', 'twice');
     assert.equal(twice.code, 1);
     assert.match(twice.stderr, /^Error from server \(AlreadyExists\): .*"twice" already exists\n$/);
-    assert.equal((await harness.drydock('maintain', 'twice', '--stage', 'Somehow')).code, 2);
+    assert.equal((await harness.drydock('maintain', 'twice', '--level', 'Somehow')).code, 2);
     await remove(api, maintenancePath('twice'));
   });
 

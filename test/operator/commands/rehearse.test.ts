@@ -59,10 +59,10 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
 
   /** Cause and pod of what a rehearsal names, and of what a Maintenance names. */
   const foretold = (blockers: RehearsalForecast['blockers'] = []): readonly string[] =>
-    blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort();
+    blockers.map(({ reason, what = '' }) => `${reason} ${what}`).sort();
   const told = ({ blockers = [] }: MaintenanceStatus): readonly string[] =>
     blockers
-      .map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`)
+      .map(({ reason, pod: about }) => `${reason} ${about?.namespace ?? ''}/${about?.name ?? ''}`)
       .sort();
 
   test('nothing is written to the cluster: it is only listed', async () => {
@@ -116,7 +116,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     const { blockers, finishes, moves, notes } = foreseen(played.stdout);
     assert.deepEqual([finishes, moves, notes], [false, { gone: 5, again: 0 }, []]);
     assert.deepEqual(
-      [...new Set(blockers.map(({ cause, budgets }) => `${cause} ${budgets?.join() ?? ''}`))],
+      [...new Set(blockers.map(({ reason, budgets }) => `${reason} ${budgets?.join() ?? ''}`))],
       ['BudgetNeverAllows r-shop/strict'],
     );
     if (harness.lacksKubectl === false) {
@@ -130,8 +130,8 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
           .stdout,
       );
       assert.deepEqual(
-        again.blockers.map(({ cause, what }) => [cause, what]),
-        blockers.map(({ cause, what }) => [cause, what]),
+        again.blockers.map(({ reason, what }) => [reason, what]),
+        blockers.map(({ reason, what }) => [reason, what]),
       );
     } else t.diagnostic(harness.lacksKubectl);
     await harness.startOperator();
@@ -229,7 +229,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     const file = join(folder, 'maintenance.yaml');
     writeFileSync(file, JSON.stringify(maintenance('r-2')));
     assert.equal((await harness.drydock('rehearse', '-f', file, ...copy)).code, 0);
-    writeFileSync(file, JSON.stringify(maintenance('r-2', { stage: 'Wash' as 'Drain' })));
+    writeFileSync(file, JSON.stringify(maintenance('r-2', { level: 'Wash' as 'Drain' })));
     const wrong: readonly (readonly [readonly string[], RegExp])[] = [
       [['nobody', ...copy], /^drydock: nodes "nobody" not found$/],
       [['r-1', '--snapshot', join(folder, 'missing')], /^drydock: there is no snapshot in /],
@@ -246,7 +246,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
         /^drydock: invalid value "soon" for --timeout: expected a duration/,
       ],
       [['r-1', '-l', 'a=b'], /^drydock: cannot specify both/],
-      [['-f', file, ...copy], /^drydock: .*spec\.stage: .*Wash/],
+      [['-f', file, ...copy], /^drydock: .*spec\.level: .*Wash/],
       [[...copy], /^drydock: USAGE: rehearse NODE/],
     ];
     for (const [args, said] of wrong) {

@@ -116,8 +116,8 @@ export class Phases {
       maintenance(this.#name('blocked'), { drain: { force: true } }),
       maintenance(this.#name('failed'), { drain: { force: true, timeoutSeconds: 1 } }),
       maintenance(this.#name('detaching')),
-      maintenance(this.#name('cordoned'), { stage: 'Cordon' }),
-      maintenance(this.#name('announced'), { stage: 'Announce' }),
+      maintenance(this.#name('cordoned'), { level: 'Cordon' }),
+      maintenance(this.#name('announced'), { level: 'Announce' }),
       maintenance(this.#name('waiting'), { start: { notBefore: '2099-01-01T00:00:00Z' } }),
     );
   }
@@ -131,7 +131,7 @@ export class Phases {
     await this.#until(
       'blocked',
       'Draining',
-      ({ blockers }) => blockers?.[0]?.cause === 'BudgetNeverAllows',
+      ({ blockers }) => blockers?.[0]?.reason === 'BudgetNeverAllows',
     );
     await this.#until('failed', 'Failed', ({ failure }) => failure === 'DeadlineExceeded');
     await this.#until(

@@ -79,8 +79,8 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
       JSON.stringify(forecast),
     );
     assert.ok(
-      forecast?.endTime !== undefined &&
-        forecast.firstEndTime !== undefined &&
+      forecast?.estimatedCompletionTime !== undefined &&
+        forecast.firstEstimatedCompletionTime !== undefined &&
         (forecast.podsMoved ?? 0) >= 2,
     );
     await until('its pods to be gone', async () =>

@@ -175,7 +175,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     await create(api, plan('broken', 'broken', { halt, done: done_, order }));
     const halted = await untilPlan(api, 'broken', 'halted', ({ phase }) => phase === 'Halted');
     assert.deepEqual(
-      halted.failures?.map(({ node: name, step }) => [name, step]),
+      halted.failures?.map(({ node: name, state }) => [name, state]),
       [
         [first, 'Working'],
         [second, 'Verifying'],
@@ -231,7 +231,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       ({ blockers }) => blockers !== undefined,
     );
     assert.deepEqual(
-      blockers.map(({ cause, pod }) => [cause, pod?.namespace]),
+      blockers.map(({ reason, pod }) => [reason, pod?.namespace]),
       [['WorkOfPlan', 'drydock-plans']],
     );
     const done = await untilPlan(api, 'shared', 'complete', ({ phase }) => phase === 'Complete');
@@ -440,9 +440,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
           ({ type, reason }) => type === 'Predicted' && reason === 'MissesDeadline',
         ) === true,
     );
-    assert.ok(Date.parse(running.expectedEndTime ?? '') > Date.now() + 3_000_000);
+    assert.ok(Date.parse(running.estimatedCompletionTime ?? '') > Date.now() + 3_000_000);
     assert.equal(running.resolved?.maxUnavailable, 1);
-    const { expectedEndTime, conditions } = await untilPlan(
+    const { estimatedCompletionTime, conditions } = await untilPlan(
       api,
       'late',
       'complete',
@@ -450,7 +450,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     );
     assert.equal(await most(), 1);
     assert.deepEqual(
-      [expectedEndTime, conditions?.find(({ type }) => type === 'Predicted')?.reason],
+      [estimatedCompletionTime, conditions?.find(({ type }) => type === 'Predicted')?.reason],
       [undefined, 'OnTime'],
       'it was quicker than that',
     );

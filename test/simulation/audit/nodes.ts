@@ -21,7 +21,7 @@ function madeTimes({ store, nowMs }: Pick<Around, 'store' | 'nowMs'>): (object: 
 function asksNoWindows({ resource, object }: Version): boolean {
   return (
     resource !== maintenanceResources.Maintenance ||
-    text(object, 'spec', 'stage') === 'Announce' ||
+    text(object, 'spec', 'level') === 'Announce' ||
     text(object, 'spec', 'start', 'windows') === 'Ignore' ||
     text(object, 'spec', 'start', 'deadline') !== ''
   );

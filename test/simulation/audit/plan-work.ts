@@ -258,7 +258,7 @@ function turnsChecker(around: Around) {
         ([name, verdict]) =>
           name === node &&
           text(verdict, 'verdict') === 'Failed' &&
-          !['Starting', 'Holding'].includes(text(verdict, 'step')) &&
+          !['Starting', 'Holding'].includes(text(verdict, 'state')) &&
           Date.parse(text(verdict, 'startTime')) >= since &&
           !isRetried(plan, node, Date.parse(text(verdict, 'completionTime'))),
       );

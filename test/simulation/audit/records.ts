@@ -22,7 +22,7 @@ function isDeleting({ metadata }: Stored): boolean {
 }
 
 export function stageOf(object: Stored): string {
-  return text(object, 'spec', 'stage') || 'Drain';
+  return text(object, 'spec', 'level') || 'Drain';
 }
 
 /**

@@ -96,7 +96,7 @@ const ofNodes: readonly Maker[] = [
       spec: {
         nodeName: pick(chance, ['n1', 'n2', 'n3', draw.word()]),
         reason: draw.word(),
-        stage: pick(chance, ['Announce', 'Cordon', 'Drain']),
+        level: pick(chance, ['Announce', 'Cordon', 'Drain']),
         start: maybe(chance, () => ({
           notBefore: draw.time(),
           deadline: draw.time(),
@@ -112,8 +112,8 @@ const ofNodes: readonly Maker[] = [
         leaseErrors: draw.int(),
         pods: { total: draw.int(), toEvict: draw.int(), gone: draw.int(), waiting: draw.int() },
         blockers: many(chance, 2, () => ({
-          cause: draw.word(),
-          since: draw.time(),
+          reason: draw.word(),
+          startTime: draw.time(),
           message: draw.word(),
         })),
       })),

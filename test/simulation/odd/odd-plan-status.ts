@@ -22,7 +22,7 @@ function nodeUid(chance: Chance, { word }: Draw, node: string): string {
 
 function task(chance: Chance, draw: Draw): JsonObject {
   return {
-    since: draw.time(),
+    startTime: draw.time(),
     attempt: draw.int(),
     pod: draw.word(),
     podUID: maybe(chance, draw.word),
@@ -33,7 +33,7 @@ function task(chance: Chance, draw: Draw): JsonObject {
 function outcome(chance: Chance, { word }: Draw): JsonObject {
   return {
     verdict: pick(chance, verdictTypes),
-    step: pick(chance, nodeStates),
+    state: pick(chance, nodeStates),
     message: word(),
     held: chance() < 0.5,
   };
@@ -55,14 +55,14 @@ function slot(chance: Chance, draw: Draw): JsonObject {
     domains: maybe(chance, () => ({ [word()]: word() })),
     state: pick(chance, nodeStates),
     startTime: time(),
-    since: time(),
+    stateStartTime: time(),
     attempt: draw.int(),
     bootIDBefore: maybe(chance, word),
     podUID: maybe(chance, word),
     workStartTime: maybe(chance, time),
     rebootStartTime: maybe(chance, time),
-    workEndTime: maybe(chance, time),
-    soakSince: maybe(chance, time),
+    workCompletionTime: maybe(chance, time),
+    soakStartTime: maybe(chance, time),
     rebooted: maybe(chance, () => true),
     outcome: maybe(chance, () => outcome(chance, draw)),
   };
@@ -70,14 +70,14 @@ function slot(chance: Chance, draw: Draw): JsonObject {
 
 function forecast(chance: Chance, { int, time, word }: Draw): JsonObject {
   return {
-    rehearsedAt: time(),
-    takenAt: time(),
+    rehearsalTime: time(),
+    snapshotTime: time(),
     runID: word(),
     specHash: word(),
     finishes: chance() < 0.5,
-    endTime: maybe(chance, time),
-    latestEndTime: maybe(chance, time),
-    firstEndTime: maybe(chance, time),
+    estimatedCompletionTime: maybe(chance, time),
+    latestCompletionTime: maybe(chance, time),
+    firstEstimatedCompletionTime: maybe(chance, time),
     driftSeconds: int(),
     nodes: int(),
     windows: int(),
@@ -130,33 +130,33 @@ export function planStatus(chance: Chance, draw: Draw): JsonObject {
     waiting: many(chance, 2, () => ({
       reason: word(),
       message: word(),
-      since: time(),
+      startTime: time(),
       until: maybe(chance, time),
     })),
     hooks: maybe(chance, () =>
       many(chance, 2, () => ({
         ...task(chance, draw),
         name: word(),
-        of: word(),
+        scope: word(),
         state: pick(chance, hookStates),
       })),
     ),
     gates: many(chance, 2, () => ({
       name: word(),
       value: pick(chance, ['True', 'False', 'Unknown']),
-      since: time(),
+      startTime: time(),
       message: word(),
     })),
     haltedBy: chance() < 0.1 ? { gate: word(), message: word(), time: time() } : undefined,
     passedOver: many(chance, 2, () => ({
       node: pick(chance, nodeNames),
       nodeUID: word(),
-      since: time(),
+      startTime: time(),
     })),
     failures: many(chance, 2, () => ({
       node: word(),
       stage: word(),
-      step: pick(chance, nodeStates),
+      state: pick(chance, nodeStates),
       message: word(),
       time: time(),
       held: true,
@@ -171,7 +171,7 @@ export function planStatus(chance: Chance, draw: Draw): JsonObject {
           }
         : undefined,
     forecast: maybe(chance, () => forecast(chance, draw)),
-    expectedEndTime: maybe(chance, time),
+    estimatedCompletionTime: maybe(chance, time),
     completionTime: maybe(chance, time),
     conditions: many(chance, 2, () => draw.condition('Predicted', 'Progressing')),
   };

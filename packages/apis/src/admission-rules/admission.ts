@@ -182,7 +182,7 @@ const kinds: readonly AdmissionKind[] = [
     collections: [maintenancesPath],
     nodeNameOf: specNode,
     wants: object =>
-      textAt(object, 'spec', 'stage') !== 'Announce' &&
+      textAt(object, 'spec', 'level') !== 'Announce' &&
       textAt(object, 'status', 'failure') !== 'Released',
     quorum: { ...medik8sQuorum, counted: 'everywhere' },
   },

@@ -12,12 +12,12 @@ const times = [
   ['notBefore', 'notBefore'],
   ['notAfter', 'notAfter'],
   ['deadline', 'deadline'],
-  ['toldTime', 'toldAt'],
+  ['announcedTime', 'announcedAt'],
 ] as const;
 
 /** Reads an event; the API server has validated it. */
 export function readEvent(raw: RawMachineEvent): MachineEvent {
-  const { notBefore: _from, notAfter: _to, deadline: _by, toldTime: _told, ...rest } = raw;
+  const { notBefore: _from, notAfter: _to, deadline: _by, announcedTime: _told, ...rest } = raw;
   const read = times
     .map(([field, name]) => [name, readTime(raw[field])] as const)
     .filter(([, at]) => at !== undefined);
@@ -32,7 +32,7 @@ export function eventJson({
   notBefore,
   notAfter,
   deadline,
-  toldAt,
+  announcedAt,
   ...event
 }: MachineEvent): JsonObject {
   return {
@@ -44,7 +44,7 @@ export function eventJson({
     ...(notAfter && { notAfter: timeText(notAfter) }),
     ...(deadline && { deadline: timeText(deadline) }),
     // With all digits: two reports of the same second have an order as well.
-    ...(toldAt && { toldTime: toldAt.toString() }),
+    ...(announcedAt && { announcedTime: announcedAt.toString() }),
   };
 }
 

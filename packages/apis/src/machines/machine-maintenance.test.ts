@@ -56,9 +56,9 @@ test('the time at which its events were over is noted, also where it does not en
       { phase: 'Scheduled', reason: 'Turn', message: 'x' },
       makeMachineSnapshot({ request: makeMachineRequest(request) }),
       at(60),
-    )['eventsOverTime'];
+    )['eventsEndTime'];
   const over = makeEvent({ state: 'Completed' });
-  const before = { status: { eventsOverTime: '2026-11-21T08:00:30Z' } };
+  const before = { status: { eventsEndTime: '2026-11-21T08:00:30Z' } };
   for (const independent of [false, true]) {
     assert.equal(noted({ independent, events: [over] }), '2026-11-21T08:01:00Z');
     assert.equal(noted({ independent, events: [over], ...before }), '2026-11-21T08:00:30Z');

@@ -44,14 +44,14 @@ function historyOf(status: MachineMaintenanceStatus): MachineHistory {
   const startedAt = readTime(status.startTime);
   const completedAt = readTime(status.completionTime);
   const drainedAt = readTime(status.drainedTime);
-  const eventsOverAt = readTime(status.eventsOverTime);
+  const eventsEndedAt = readTime(status.eventsEndTime);
   return {
     becauseOfDeadline: status.beganForDeadline ?? false,
     handled: new Set(status.handledEvents),
     ...(status.phase && { phase: status.phase }),
     ...(startedAt && { startedAt }),
     ...(drainedAt && { drainedAt }),
-    ...(eventsOverAt && { eventsOverAt }),
+    ...(eventsEndedAt && { eventsEndedAt }),
     ...(completedAt && { completedAt }),
     ...(startedAt && status.strategy && { strategy: status.strategy }),
     ...(status.set !== undefined && { set: status.set }),
@@ -248,9 +248,9 @@ export function machineMaintenanceStatus(
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
-    eventsOverTime:
+    eventsEndTime:
       request.events.length > 0 && areOver(snapshot)
-        ? (stored.eventsOverTime ?? timeText(now))
+        ? (stored.eventsEndTime ?? timeText(now))
         : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,

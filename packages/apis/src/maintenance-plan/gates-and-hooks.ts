@@ -54,9 +54,9 @@ function gateOf({
 
 function statesOf({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> {
   return new Map(
-    gates.flatMap(({ since, ...rest }): [string, GateState][] => {
-      const at = readTime(since);
-      return at === undefined ? [] : [[rest.name, { ...rest, since: at }]];
+    gates.flatMap(({ startTime, ...rest }): [string, GateState][] => {
+      const since = readTime(startTime);
+      return since === undefined ? [] : [[rest.name, { ...rest, since }]];
     }),
   );
 }
@@ -77,19 +77,19 @@ export function gatesOf(
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
-type RawTask = { readonly since: string; readonly podUID?: string | undefined };
+type RawTask = { readonly startTime: string; readonly podUID?: string | undefined };
 
 /**
  * Returns the stored state of a pod that is to run to its end once, with the other stored fields.
  */
 export function taskOf<Raw extends RawTask>({
   podUID,
-  since,
+  startTime,
   ...rest
-}: Raw): Omit<Raw, 'podUID' | 'since'> & Pick<PodTask, 'podUid' | 'since'> {
+}: Raw): Omit<Raw, 'podUID' | 'startTime'> & Pick<PodTask, 'podUid' | 'since'> {
   return {
     ...rest,
-    since: readTime(since) ?? epoch,
+    since: readTime(startTime) ?? epoch,
     ...(podUID !== undefined && { podUid: podUID }),
   };
 }

@@ -16,7 +16,7 @@ function timesOf(
   const [workStartedAt, rebootStartedAt, workEndedAt] = [
     one.workStartTime,
     one.rebootStartTime,
-    one.workEndTime,
+    one.workCompletionTime,
   ].map(readTime);
   return {
     ...(workStartedAt && { workStartedAt }),
@@ -30,7 +30,7 @@ function outcomeOf({ stuck, ...rest }: NonNullable<RawInFlight['outcome']>): Out
 }
 
 export function inFlightOf(one: RawInFlight): InFlight {
-  const [soakSince, soakBrokenAt] = [readTime(one.soakSince), readTime(one.soakBrokenTime)];
+  const [soakSince, soakBrokenAt] = [readTime(one.soakStartTime), readTime(one.soakBrokenTime)];
   return {
     node: one.node,
     uid: one.nodeUID,
@@ -42,7 +42,7 @@ export function inFlightOf(one: RawInFlight): InFlight {
     ...(one.domains && { domains: one.domains }),
     state: one.state,
     startedAt: readTime(one.startTime) ?? epoch,
-    since: readTime(one.since) ?? epoch,
+    since: readTime(one.stateStartTime) ?? epoch,
     attempt: Math.min(Math.max(0, one.attempt), maxAttempts),
     ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
     ...(one.idleBootID !== undefined && { idleBootId: one.idleBootID }),

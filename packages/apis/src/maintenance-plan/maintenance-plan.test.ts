@@ -166,7 +166,7 @@ test('a run is stored with its number, by which no other run of the same work is
       soak: {
         stage: 'one',
         mark: '1/x',
-        lacking: [{ node: 'n1', nodeUID: 'u', since: run.startTime }],
+        lacking: [{ node: 'n1', nodeUID: 'u', startTime: run.startTime }],
       },
     },
   };
@@ -183,7 +183,7 @@ test('what is known of a node in flight is read as it was written', () => {
   const plan = planOf();
   const outcome = {
     verdict: 'Requeued',
-    step: 'Holding',
+    state: 'Holding',
     message: 'Its drain was stuck',
     held: false,
     stuck: true,
@@ -250,16 +250,16 @@ function statusAt(
 }
 
 test('the expected end is told in whole minutes, stays while it is near enough, and only while the plan goes on', () => {
-  const first = statusAt(20, {}).expectedEndTime;
+  const first = statusAt(20, {}).estimatedCompletionTime;
   assert.equal(first, '2026-11-21T11:01:00Z');
-  const stored = { expectedEndTime: first };
+  const stored = { estimatedCompletionTime: first };
   assert.equal(
-    statusAt(500, {}, stored).expectedEndTime,
+    statusAt(500, {}, stored).estimatedCompletionTime,
     first,
     'a twentieth of three hours is nine minutes',
   );
-  assert.equal(statusAt(700, {}, stored).expectedEndTime, '2026-11-21T11:12:00Z');
-  assert.equal(statusAt(20, { state: 'Paused' }, stored).expectedEndTime, undefined);
+  assert.equal(statusAt(700, {}, stored).estimatedCompletionTime, '2026-11-21T11:12:00Z');
+  assert.equal(statusAt(20, { state: 'Paused' }, stored).estimatedCompletionTime, undefined);
 });
 
 test('a plan whose work another one undoes has a condition that names it', () => {

@@ -134,13 +134,13 @@ function workOfRun({ revision, number }: RawRun): string {
     : revision;
 }
 
-function soakOf({ stage, since, mark, lacking = [] }: NonNullable<RawRun['soak']>): StageSoak {
-  const at = readTime(since);
+function soakOf({ stage, startTime, mark, lacking = [] }: NonNullable<RawRun['soak']>): StageSoak {
+  const since = readTime(startTime);
   return {
     stage,
-    ...(at && { since: at }),
+    ...(since && { since }),
     ...(mark !== undefined && { mark }),
-    lacking: lacking.map(({ node, nodeUID, since: lacks }) => ({
+    lacking: lacking.map(({ node, nodeUID, startTime: lacks }) => ({
       node,
       uid: nodeUID,
       since: readTime(lacks) ?? epoch,
@@ -207,10 +207,10 @@ function expressionsOf({ due, done, order, work }: MaintenancePlanSpec): Plan['e
 }
 
 function passedOverOf({ passedOver = [] }: MaintenancePlanStatus): Plan['passedOver'] {
-  return passedOver.map(({ node, nodeUID, since }) => ({
+  return passedOver.map(({ node, nodeUID, startTime }) => ({
     node,
     uid: nodeUID,
-    since: readTime(since) ?? epoch,
+    since: readTime(startTime) ?? epoch,
   }));
 }
 

@@ -85,7 +85,10 @@ function forecastOf(
   raw: NonNullable<MaintenancePlanStatus['forecast']>,
 ): RehearsedForecast | undefined {
   const summary = summaryIn(raw);
-  const [rehearsedAt, firstEnd] = [readTime(raw.rehearsedAt), readTime(raw.firstEndTime)];
+  const [rehearsedAt, firstEnd] = [
+    readTime(raw.rehearsalTime),
+    readTime(raw.firstEstimatedCompletionTime),
+  ];
   if (summary === undefined || rehearsedAt === undefined) return undefined;
   return {
     ...summary,
@@ -119,10 +122,10 @@ export function forecastJson(forecast: RehearsedForecast): JsonObject {
   const drift = end && firstEnd && Math.round(secondsBetween(firstEnd, end));
   return {
     ...summaryJson(forecast),
-    rehearsedAt: timeText(rehearsedAt),
+    rehearsalTime: timeText(rehearsedAt),
     runID: runId,
     specHash,
-    ...(firstEnd && { firstEndTime: timeText(firstEnd) }),
+    ...(firstEnd && { firstEstimatedCompletionTime: timeText(firstEnd) }),
     ...(drift !== undefined && { driftSeconds: drift }),
   };
 }

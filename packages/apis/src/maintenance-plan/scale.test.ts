@@ -31,7 +31,7 @@ test('ten thousand nodes, half of them done, two hundred in flight, twenty other
     .slice(5000, 5200)
     .map(({ node }) => makeInFlight(node.name, { state: 'Holding' }));
   const outages = new Map(
-    inFlight.map(({ node }) => [node, [{ cause: 'Plan', by: 'plan kernel' } as const]] as const),
+    inFlight.map(({ node }) => [node, [{ reason: 'Plan', by: 'plan kernel' } as const]] as const),
   );
   const selected = new Set(nodes.map(({ node }) => node.name));
   const others = Array.from({ length: 20 }, (_, index) => ({
@@ -106,7 +106,7 @@ const hostileMessages = [
 for (const message of hostileMessages) {
   test(`as many entries as there may be, all failed with ${JSON.stringify(message.slice(0, 1))}: the status and a full record can be stored`, t => {
     const name = (index: number): string => `${'n'.repeat(240)}-${index}`;
-    const outcome = { verdict: 'Failed', step: 'Working', message, held: true } as const;
+    const outcome = { verdict: 'Failed', state: 'Working', message, held: true } as const;
     const uid = '00000000-0000-0000-0000-000000000000';
     const inFlight = Array.from({ length: maxSlots }, (_, index) =>
       makeInFlight(name(index), {
@@ -122,7 +122,7 @@ for (const message of hostileMessages) {
     const hooks = Array.from({ length: maxHookRuns }, (_, index) => ({
       ...run,
       name: 'h'.repeat(63),
-      of: `node ${uid} at ${index}`,
+      scope: `node ${uid} at ${index}`,
       pod: `${'p'.repeat(58)}${index}`,
     }));
     const preparing = Array.from({ length: 250 }, (_, index) => ({

@@ -44,7 +44,7 @@ function timesJson({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): J
   return {
     ...(workStartedAt && { workStartTime: timeText(workStartedAt) }),
     ...(rebootStartedAt && { rebootStartTime: timeText(rebootStartedAt) }),
-    ...(workEndedAt && { workEndTime: timeText(workEndedAt) }),
+    ...(workEndedAt && { workCompletionTime: timeText(workEndedAt) }),
   };
 }
 
@@ -70,13 +70,13 @@ function inFlightJson(one: InFlight): JsonObject {
     ...rest,
     nodeUID: uid,
     startTime: timeText(startedAt),
-    since: timeText(since),
+    stateStartTime: timeText(since),
     ...(providerId !== undefined && { providerID: providerId }),
     ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
     ...(idleBootId !== undefined && { idleBootID: idleBootId }),
     ...(taintsBefore && { taintsBefore: [...taintsBefore] }),
     ...(podUid !== undefined && { podUID: podUid }),
-    ...(soakSince && { soakSince: timeText(soakSince) }),
+    ...(soakSince && { soakStartTime: timeText(soakSince) }),
     ...(soakBrokenAt && { soakBrokenTime: timeText(soakBrokenAt) }),
     ...timesJson(one),
     ...(outcome && { outcome: { ...outcome, message: cutEntry(outcome.message) } }),
@@ -87,7 +87,7 @@ function inFlightJson(one: InFlight): JsonObject {
 function taskJson({ podUid, since, message, ...rest }: PodTask): JsonObject {
   return {
     ...rest,
-    since: timeText(since),
+    startTime: timeText(since),
     ...(podUid !== undefined && { podUID: podUid }),
     message: cutEntry(message),
   };
@@ -111,7 +111,7 @@ function waitingJson(
     return {
       reason,
       message: cut(message),
-      since: before?.since ?? timeText(now),
+      startTime: before?.startTime ?? timeText(now),
       ...(node !== undefined && { node }),
       ...(until && { until: timeText(until) }),
     };
@@ -197,26 +197,26 @@ function expectedEnd(
   now: Temporal.Instant,
 ): string | undefined {
   if (phase !== 'Running' || forecast.end === undefined) return undefined;
-  const before = readTime(stored.expectedEndTime);
+  const before = readTime(stored.estimatedCompletionTime);
   const left = secondsBetween(now, forecast.end);
   const isNear =
     before !== undefined &&
     Math.abs(secondsBetween(before, forecast.end)) <= Math.max(60, left * slack);
   return isNear
-    ? stored.expectedEndTime
+    ? stored.estimatedCompletionTime
     : timeText(instantAt(Math.ceil(forecast.end.epochMilliseconds / 60_000) * 60_000));
 }
 
 function soakJson({ stage, since, mark, lacking }: StageSoak): JsonObject {
   return {
     stage,
-    ...(since && { since: timeText(since) }),
+    ...(since && { startTime: timeText(since) }),
     ...(mark !== undefined && { mark }),
     ...(lacking.length > 0 && {
       lacking: lacking.map(({ node, uid, since: at }) => ({
         node,
         nodeUID: uid,
-        since: timeText(at),
+        startTime: timeText(at),
       })),
     }),
   };
@@ -259,11 +259,11 @@ function nodesJson({
   };
 }
 
-function failureJson({ node, stage, step, message, completedAt, held }: NodeVerdict): JsonObject {
+function failureJson({ node, stage, state, message, completedAt, held }: NodeVerdict): JsonObject {
   return {
     node,
     stage,
-    step,
+    state,
     message: cut(message),
     time: timeText(completedAt),
     held,
@@ -271,11 +271,11 @@ function failureJson({ node, stage, step, message, completedAt, held }: NodeVerd
 }
 
 function passedOverJson({ node, uid, since }: PlanDecision['passedOver'][number]): JsonObject {
-  return { node, nodeUID: uid, since: timeText(since) };
+  return { node, nodeUID: uid, startTime: timeText(since) };
 }
 
 function gateJson({ name, value, since, message }: PlanDecision['gates'][number]): JsonObject {
-  return { name, value, since: timeText(since), message: cut(message) };
+  return { name, value, startTime: timeText(since), message: cut(message) };
 }
 
 function gateHaltJson({ gate, message, at }: NonNullable<PlanDecision['gateHalt']>): JsonObject {
@@ -324,7 +324,7 @@ export function maintenancePlanStatus(
     hooks: hooks.length === 0 ? undefined : hooks.map(taskJson),
     gates: gates.length === 0 ? undefined : gates.map(gateJson),
     haltedBy: gateHalt && gateHaltJson(gateHalt),
-    expectedEndTime: expectedEnd(decision, stored, now),
+    estimatedCompletionTime: expectedEnd(decision, stored, now),
     rehearsal: rehearsal && rehearsalJson(rehearsal),
     forecast: rehearsed && forecastJson(rehearsed),
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,

@@ -1,5 +1,5 @@
 import { joinLimited } from '@drydock/apimachinery';
-import { type Blocker, fewOfEachCause, needsHelp } from '@drydock/core/drain';
+import { type Blocker, fewOfEachReason, needsHelp } from '@drydock/core/drain';
 import { type Report, withContest, withStay } from '@drydock/core/maintenance';
 import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
@@ -51,7 +51,7 @@ function drained(report: Report): SaidCondition {
       type: 'Drained',
       status: 'False',
       reason: 'Blocked',
-      message: fewOfEachCause(stuck, blockedText),
+      message: fewOfEachReason(stuck, blockedText),
     };
   }
   if (state === 'Draining' && pods !== undefined) {

@@ -28,7 +28,7 @@ function item({ since, progress, ...vm }: VmStatus): Item {
   return {
     ...vm,
     ...(progress !== undefined && { progress: Math.round(progress) }),
-    ...(since && { since: timeText(since) }),
+    ...(since && { startTime: timeText(since) }),
   };
 }
 
@@ -45,9 +45,9 @@ export function vmsStatus({ vms, vmsBefore = nothingTracked.before }: Report): S
 export function readVms({ items = [], moved, stopped }: Stored): VmTrackingState {
   const own = items
     .filter(({ platform }) => platform === 'KubeVirt')
-    .map(({ since, ...vm }): VmStatus => {
-      const at = readTime(since);
-      return { ...vm, ...(at && { since: at }) } as VmStatus;
+    .map(({ startTime, ...vm }): VmStatus => {
+      const since = readTime(startTime);
+      return { ...vm, ...(since && { since }) } as VmStatus;
     });
   const known = (state: VmState): number => items.filter(vm => vm.state === state).length;
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import { blockerId, eachCauseFirst } from '@drydock/core/drain';
+import { blockerId, eachReasonFirst } from '@drydock/core/drain';
 import type { Report } from '@drydock/core/maintenance';
 import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
@@ -56,7 +56,7 @@ function blocker(
   over: Partial<Report['blockers'][number]> = {},
 ): Report['blockers'][number] {
   return {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     pod: { namespace: 'shop', name },
     budgets: ['shop/web'],
     message: 'budget web needs 3',
@@ -77,12 +77,12 @@ function status(
 }
 
 test('what a spec leaves out has the defaults of the CRD', () => {
-  const { stage, policy, history, nodeName } = read();
+  const { level, policy, history, nodeName } = read();
   assert.deepEqual(
-    { stage, policy, history, nodeName },
+    { level, policy, history, nodeName },
     {
       nodeName: 'n1',
-      stage: 'Drain',
+      level: 'Drain',
       history: noHistory,
       policy: {
         gracePeriodSeconds: -1,
@@ -137,14 +137,14 @@ test('what a spec says is what counts', () => {
       localDisk: 'Leave',
     } as const,
   };
-  const { policy, reason, requester, stage } = read({
-    stage: 'Cordon',
+  const { policy, reason, requester, level } = read({
+    level: 'Cordon',
     reason: 'disk',
     requester: 'me.example.com/x',
     drain,
   });
   assert.deepEqual(policy, { ...drain, ladder: [] });
-  assert.deepEqual([reason, requester, stage], ['disk', 'me.example.com/x', 'Cordon']);
+  assert.deepEqual([reason, requester, level], ['disk', 'me.example.com/x', 'Cordon']);
 });
 
 test('timeoutSeconds is a ladder with the one rung Fail; a ladder is brought into the order of time', () => {
@@ -169,33 +169,33 @@ test('an object without a node name cannot be worked with, and says what to do',
   );
 });
 
-test('however many blockers there are, each cause is named and counted', () => {
+test('however many blockers there are, each reason is named and counted', () => {
   const many = Array.from({ length: 30 }, (_, index) =>
     blocker(`full-${String(index).padStart(2, '0')}`),
   );
-  const stuck = { ...blocker('stuck'), cause: 'StuckTerminating' as const };
-  const denied = { ...blocker('denied'), cause: 'AdmissionDenied' as const };
+  const stuck = { ...blocker('stuck'), reason: 'StuckTerminating' as const };
+  const denied = { ...blocker('denied'), reason: 'AdmissionDenied' as const };
   const stored = status({
     state: 'Draining',
     pods: pods(32, 0),
-    blockers: eachCauseFirst([...many, denied, stuck]),
+    blockers: eachReasonFirst([...many, denied, stuck]),
   });
-  const { blockers, blockerCount, blockerCauses } = stored as MaintenanceStatus;
+  const { blockers, blockerCount, blockerReasons } = stored as MaintenanceStatus;
   assert.deepEqual([blockers?.length, blockerCount], [20, 32]);
   assert.deepEqual(
-    new Set(blockers?.map(({ cause }) => cause)),
+    new Set(blockers?.map(({ reason }) => reason)),
     new Set(['DisruptionBudget', 'AdmissionDenied', 'StuckTerminating']),
   );
   assert.deepEqual(
-    blockerCauses?.toSorted((one, other) => other.count - one.count),
+    blockerReasons?.toSorted((one, other) => other.count - one.count),
     [
-      { cause: 'DisruptionBudget', count: 30 },
-      { cause: 'AdmissionDenied', count: 1 },
-      { cause: 'StuckTerminating', count: 1 },
+      { reason: 'DisruptionBudget', count: 30 },
+      { reason: 'AdmissionDenied', count: 1 },
+      { reason: 'StuckTerminating', count: 1 },
     ],
   );
   assert.deepEqual(
-    (status({ state: 'Drained', pods: pods(32, 32) }) as MaintenanceStatus).blockerCauses,
+    (status({ state: 'Drained', pods: pods(32, 32) }) as MaintenanceStatus).blockerReasons,
     undefined,
   );
 });
@@ -226,7 +226,7 @@ test('a status that was written is read back as the same history', () => {
 
 test('times that cannot be read are no times', () => {
   assert.deepEqual(
-    read({}, { startTime: 'yesterday', blockers: [{ cause: 'X', message: '', since: '?' }] })
+    read({}, { startTime: 'yesterday', blockers: [{ reason: 'X', message: '', startTime: '?' }] })
       .history,
     noHistory,
   );
@@ -237,7 +237,8 @@ test('of many blockers the first 20 are stored, and how many there are', () => {
   const stored = status({ pods: pods(30, 7), blockers });
   assert.equal(stored.blockers?.length, 20);
   assert.equal(stored.blockerCount, 23);
-  assert.deepEqual(stored.blockers[0], { ...blockers[0], since: '2026-11-21T08:00:10Z' });
+  const { since: _since, ...first } = blocker('p0');
+  assert.deepEqual(stored.blockers[0], { ...first, startTime: '2026-11-21T08:00:10Z' });
   const few = status({ pods: pods(3, 1), blockers: blockers.slice(0, 2) });
   assert.deepEqual([few.blockers?.length, few.blockerCount], [2, 2]);
   const none = status({ pods: pods(3, 3) });
@@ -284,12 +285,12 @@ test('the sentence says how things stand', () => {
   assert.equal(message({ pods: pods(5, 2) }), '2 of 5 pods gone');
   const waits = [
     blocker('a'),
-    blocker('b', { cause: 'Terminating' }),
-    blocker('c', { cause: 'EarlierWave' }),
+    blocker('b', { reason: 'Terminating' }),
+    blocker('c', { reason: 'EarlierWave' }),
   ];
   assert.equal(message({ pods: pods(5, 2), blockers: waits }), '2 of 5 pods gone, 1 cannot go yet');
   assert.equal(message({ state: 'Drained' }), 'The node is drained and held');
-  const { pod: _pod, ...volume } = blocker('x', { cause: 'VolumeAttached', volume: 'pv-1' });
+  const { pod: _pod, ...volume } = blocker('x', { reason: 'VolumeAttached', volume: 'pv-1' });
   assert.equal(
     message({ state: 'Detaching', blockers: [volume] }),
     'All pods gone; still attached: pv-1',
@@ -350,7 +351,7 @@ test('the conditions say held, drained, failed', () => {
   );
   const stuck = status({
     pods: pods(2, 1),
-    blockers: [blocker('a', { cause: 'MultipleBudgets', message: '2 budgets' })],
+    blockers: [blocker('a', { reason: 'MultipleBudgets', message: '2 budgets' })],
   });
   assert.deepEqual(conditionsOf(stuck)['Drained'], ['False', 'Blocked']);
   assert.deepEqual(conditionsOf(status({ state: 'Announced', held: false }))['NodeHeld'], [
@@ -361,7 +362,7 @@ test('the conditions say held, drained, failed', () => {
 
 test('the text of a condition is bounded however many blockers there are', () => {
   const blockers = Array.from({ length: 200 }, (_, n) =>
-    blocker(`p${n}`, { cause: 'MultipleBudgets', message: '2 budgets' }),
+    blocker(`p${n}`, { reason: 'MultipleBudgets', message: '2 budgets' }),
   );
   const drained = status({ pods: pods(200, 0), blockers }).conditions?.find(
     ({ type }) => type === 'Drained',
@@ -376,7 +377,7 @@ test('the time of a transition moves only when the status does; every condition 
     );
   const first = status({ pods: pods(2, 1) }, {}, 100);
   const blocked = status(
-    { pods: pods(2, 1), blockers: [blocker('a', { cause: 'Forbidden' })] },
+    { pods: pods(2, 1), blockers: [blocker('a', { reason: 'Forbidden' })] },
     first,
     200,
   );
@@ -391,9 +392,9 @@ test('the time of a transition moves only when the status does; every condition 
   assert.equal(drained.observedGeneration, 4);
 });
 
-test('marks grow with the stage; the lease is the one that all operators of a node ask for', () => {
-  const keys = (stage: 'Announce' | 'Cordon' | 'Drain'): readonly string[] =>
-    adapter.marks(stage).taints.map(({ key }) => key);
+test('marks grow with the level; the lease is the one that all operators of a node ask for', () => {
+  const keys = (level: 'Announce' | 'Cordon' | 'Drain'): readonly string[] =>
+    adapter.marks(level).taints.map(({ key }) => key);
   assert.deepEqual(
     [keys('Announce'), keys('Cordon'), keys('Drain')],
     [

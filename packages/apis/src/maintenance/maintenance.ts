@@ -1,11 +1,11 @@
 import type { JsonObject, LabelSelector } from '@drydock/apimachinery';
 import { joinLimited, readTime, secondsBetween, timeText } from '@drydock/apimachinery';
-import { type Blocker, blockerId, countedByCause, percentOf } from '@drydock/core/drain';
+import { type Blocker, blockerId, countedByReason, percentOf } from '@drydock/core/drain';
 import { parentAnnotation } from '@drydock/core/machine';
 import { type Report, withContest, withStay } from '@drydock/core/maintenance';
 import type { Marks } from '@drydock/core/node';
 import { planAnnotation } from '@drydock/core/plan';
-import type { DrainPolicy, MaintenanceStage, PodPick, Rung } from '@drydock/core/request';
+import type { DrainPolicy, MaintenanceLevel, PodPick, Rung } from '@drydock/core/request';
 import {
   type History,
   type KindAdapter,
@@ -32,15 +32,15 @@ const maxBlockers = 20;
 /** Seconds by which a new estimate has to differ to be worth a write. */
 const estimateStep = 3;
 
-function marks(stage: MaintenanceStage): Marks {
+function marks(level: MaintenanceLevel): Marks {
   const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
   const draining = { key: 'drydock.dev/drain', effect: 'NoSchedule' };
   return {
-    unschedulable: stage !== 'Announce',
+    unschedulable: level !== 'Announce',
     taints:
-      stage === 'Announce' ? [] : stage === 'Cordon' ? [unschedulable] : [unschedulable, draining],
+      level === 'Announce' ? [] : level === 'Cordon' ? [unschedulable] : [unschedulable, draining],
     labels:
-      stage === 'Announce' ? {} : { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+      level === 'Announce' ? {} : { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
   };
 }
 
@@ -128,7 +128,7 @@ function historyOf(status: MaintenanceStatus): History {
   const drainStartedAt = readTime(status.startTime);
   const drainedAt = readTime(status.completionTime);
   const since = (status.blockers ?? []).flatMap(blocker => {
-    const at = readTime(blocker.since);
+    const at = readTime(blocker.startTime);
     return at ? [[blockerId(blocker as Parameters<typeof blockerId>[0]), at] as const] : [];
   });
   return {
@@ -159,7 +159,7 @@ function read(raw: unknown, adapter: KindAdapter): MaintenanceRequest | string {
     nodeName: spec.nodeName,
     ...(spec.reason !== undefined && { reason: spec.reason }),
     ...(spec.requester !== undefined && { requester: spec.requester }),
-    stage: spec.stage ?? 'Drain',
+    level: spec.level ?? 'Drain',
     start: startOf(spec.start ?? {}),
     ...makerOf(raw, spec.drain ?? {}),
     policy: drainPolicy(spec.drain ?? {}),
@@ -167,17 +167,17 @@ function read(raw: unknown, adapter: KindAdapter): MaintenanceRequest | string {
   };
 }
 
-const goesBySelf: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave'];
-const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
+const goesBySelf: readonly Blocker['reason'][] = ['Terminating', 'EarlierWave'];
+const moves: readonly Blocker['reason'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
 
 /**
  * Returns the numbers of what still has to leave: VMs that are being moved, and other pods that are
  * blocked.
  */
 function waiting(blockers: readonly Blocker[]): string {
-  const moving = blockers.filter(({ cause }) => moves.includes(cause)).length;
+  const moving = blockers.filter(({ reason }) => moves.includes(reason)).length;
   const stuck = blockers.filter(
-    ({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause),
+    ({ reason }) => !moves.includes(reason) && !goesBySelf.includes(reason),
   ).length;
   const vms = moving === 0 ? '' : `, ${moving} VM${moving === 1 ? '' : 's'} to be moved`;
   return `${vms}${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
@@ -189,7 +189,7 @@ function stateText(report: Report): string {
     case 'Pending':
       return 'Waits to begin';
     case 'Announced':
-      return 'Announced on the node; nothing else is done at this stage';
+      return 'Announced on the node; nothing else is done at this level';
     case 'Cordoned':
       return 'The node is cordoned';
     case 'Draining':
@@ -235,9 +235,9 @@ function storable<T>(blockers: readonly T[]): readonly T[] {
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
 }
 
-/** Counts the blockers by cause, including those that are not stored. */
-function causesOf({ blockers }: Report): MaintenanceStatus['blockerCauses'] {
-  return blockers.length === 0 ? undefined : countedByCause(blockers).map(one => ({ ...one }));
+/** Counts the blockers by reason, including those that are not stored. */
+function blockerReasonsOf({ blockers }: Report): MaintenanceStatus['blockerReasons'] {
+  return blockers.length === 0 ? undefined : countedByReason(blockers).map(one => ({ ...one }));
 }
 
 function statusOf(report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject {
@@ -251,7 +251,7 @@ function statusOf(report: Report, request: MaintenanceRequest, now: Temporal.Ins
   const blockers = storable(
     report.blockers
       .slice(0, maxBlockers)
-      .map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })),
+      .map(({ since, ...blocker }) => ({ ...blocker, startTime: timeText(since) })),
   );
   const status = {
     phase: report.state,
@@ -266,7 +266,7 @@ function statusOf(report: Report, request: MaintenanceRequest, now: Temporal.Ins
     progress: report.state === 'Drained' ? 100 : known ? percentOf(report.pods) : stored.progress,
     blockers: isBlocked ? (blockers.length > 0 ? blockers : undefined) : kept.blockers,
     blockerCount: isBlocked ? report.blockers.length || undefined : kept.blockerCount,
-    blockerCauses: isBlocked ? causesOf(report) : kept.blockerCauses,
+    blockerReasons: isBlocked ? blockerReasonsOf(report) : kept.blockerReasons,
     failure: report.failure,
     leaseErrors: report.leaseErrors || undefined,
     conditions: maintenanceConditions(report, stored, request.generation, now),

@@ -61,7 +61,7 @@ test('an object is read as a full drain with the policy of the operator that is 
   const {
     key,
     nodeName,
-    stage,
+    level,
     policy,
     claim,
     history,
@@ -74,7 +74,7 @@ test('an object is read as a full drain with the policy of the operator that is 
     {
       key,
       nodeName,
-      stage,
+      level,
       policy,
       claim,
       history,
@@ -86,7 +86,7 @@ test('an object is read as a full drain with the policy of the operator that is 
     {
       key: 'nodemaintenances.nodemaintenance.medik8s.io//nm',
       nodeName: 'n1',
-      stage: 'Drain',
+      level: 'Drain',
       policy: seedPolicy,
       claim: 'none',
       history: noHistory,
@@ -282,7 +282,7 @@ function blocker(
   message = 'budget web needs 3',
 ): Report['blockers'][number] {
   return {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     pod: { namespace: 'shop', name },
     message,
     since: at(since),

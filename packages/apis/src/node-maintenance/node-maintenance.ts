@@ -78,12 +78,12 @@ const severalBudgets =
 
 function blockerErrors({ blockers }: Report, now: Temporal.Instant): string | undefined {
   const told = blockers.filter(
-    ({ since, cause }) =>
-      cause === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds,
+    ({ since, reason }) =>
+      reason === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds,
   );
-  const texts = told.map(({ pod, cause, message }) =>
+  const texts = told.map(({ pod, reason, message }) =>
     pod
-      ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${cause === 'MultipleBudgets' ? severalBudgets : message}`
+      ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${reason === 'MultipleBudgets' ? severalBudgets : message}`
       : message,
   );
   const unique = [...new Set(texts)];

@@ -36,7 +36,7 @@ export const machineEvent = z
       .describe(
         'Which time it is that this id is announced, where it was over before. Counted by Drydock.',
       ),
-    toldTime: time
+    announcedTime: time
       .optional()
       .describe(
         "When the sender wrote it, by the sender's clock: of two reports by one sender the later counts, in whatever order they arrive.",
@@ -143,7 +143,7 @@ export const machineMaintenanceStatus = z
     deadline: time.optional(),
     startTime: time.optional(),
     drainedTime: time.optional(),
-    eventsOverTime: time.optional().describe('When its events were first seen to be over.'),
+    eventsEndTime: time.optional().describe('When its events were first seen to be over.'),
     completionTime: time.optional(),
     beganForDeadline: z
       .boolean()

@@ -37,7 +37,7 @@ const inFlight = z.object({
     .describe('Values that the node has for the labels in concurrency.perTopology.'),
   state: z.enum(nodeStates),
   startTime: time,
-  since: time.describe('When the node entered this state.'),
+  stateStartTime: time.describe('When the node entered this state.'),
   attempt: z.int32().min(0).max(maxAttempts),
   bootIDBefore: z.string().optional(),
   idleBootID: z
@@ -50,8 +50,8 @@ const inFlight = z.object({
   ranAttempt: z.int32().optional().describe('The last attempt of which a container ran.'),
   workStartTime: time.optional(),
   rebootStartTime: time.optional(),
-  workEndTime: time.optional(),
-  soakSince: time.optional(),
+  workCompletionTime: time.optional(),
+  soakStartTime: time.optional(),
   soakMark: z
     .string()
     .optional()
@@ -63,7 +63,7 @@ const inFlight = z.object({
   outcome: z
     .object({
       verdict: z.enum(verdictTypes),
-      step: z.enum(nodeStates),
+      state: z.enum(nodeStates),
       message: z.string(),
       held: z.boolean(),
       stuck: z.boolean().optional(),
@@ -75,7 +75,7 @@ const preparing = z.object({
   node: z.string(),
   nodeUID: z.string(),
   state: z.enum(preparingStates),
-  since: time,
+  startTime: time,
   pod: z.string(),
   podUID: z.string().optional(),
   message: z.string(),
@@ -83,10 +83,10 @@ const preparing = z.object({
 
 const hookRun = z.object({
   name: z.string(),
-  of: z.string().describe('What the hook belongs to: the run, the halt, a stage or a node.'),
+  scope: z.string().describe('What the hook belongs to: the run, the halt, a stage or a node.'),
   state: z.enum(hookStates),
   attempt: z.int(),
-  since: time,
+  startTime: time,
   pod: z.string(),
   podUID: z.string().optional(),
   message: z.string(),
@@ -97,7 +97,7 @@ const rehearsal = z.object({
   runID: z.string(),
   specHash: z.string(),
   attempt: z.int(),
-  since: time,
+  startTime: time,
   pod: z.string(),
   podUID: z.string().optional(),
   message: z.string(),
@@ -105,22 +105,26 @@ const rehearsal = z.object({
 
 const forecast = z
   .object({
-    rehearsedAt: time.describe('When the rehearsal ended.'),
-    takenAt: time.describe('When the copy of the cluster was taken.'),
+    rehearsalTime: time.describe('When the rehearsal ended.'),
+    snapshotTime: time.describe('When the copy of the cluster was taken.'),
     runID: z.string(),
     specHash: z.string().describe('Hash of the fields of the plan that the rehearsal depends on.'),
     finishes: z.boolean().describe('Whether all nodes are done at the end.'),
-    endTime: time
+    estimatedCompletionTime: time
       .optional()
       .describe('When the plan is complete: half of the simulated runs end by then.'),
-    latestEndTime: time
+    latestCompletionTime: time
       .optional()
       .describe('When the plan is complete at the latest: nine in ten simulated runs end by then.'),
-    firstEndTime: time.optional().describe('endTime of the first rehearsal of the run.'),
+    firstEstimatedCompletionTime: time
+      .optional()
+      .describe('estimatedCompletionTime of the first rehearsal of the run.'),
     driftSeconds: z
       .int()
       .optional()
-      .describe('Seconds by which endTime is later than firstEndTime.'),
+      .describe(
+        'Seconds by which estimatedCompletionTime is later than firstEstimatedCompletionTime.',
+      ),
     nodes: z.int().describe('Number of nodes that start.'),
     windows: z.int().describe('Number of openings of the windows in which nodes start.'),
     podsMoved: z.int(),
@@ -147,7 +151,7 @@ const forecast = z
 const soak = z
   .object({
     stage: z.string(),
-    since: time
+    startTime: time
       .optional()
       .describe('Since when all of its nodes have been Ready and done without interruption.'),
     mark: z
@@ -157,7 +161,7 @@ const soak = z
         'Boots and Ready conditions of its nodes: the soak time starts again when they change.',
       ),
     lacking: z
-      .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
+      .array(z.object({ node: z.string(), nodeUID: z.string(), startTime: time }))
       .max(maxLacking)
       .optional()
       .describe(
@@ -169,7 +173,7 @@ const soak = z
 const failure = z.object({
   node: z.string(),
   stage: z.string(),
-  step: z.enum(nodeStates),
+  state: z.enum(nodeStates),
   message: z.string(),
   time,
   held: z.boolean(),
@@ -251,7 +255,7 @@ export const maintenancePlanStatus = z
           reason: z.string(),
           message: z.string(),
           node: z.string().optional(),
-          since: time,
+          startTime: time,
           until: time.optional(),
         }),
       )
@@ -274,7 +278,7 @@ export const maintenancePlanStatus = z
         z.object({
           name: z.string(),
           value: z.enum(['True', 'False', 'Unknown']),
-          since: time,
+          startTime: time,
           message: z.string(),
         }),
       )
@@ -286,7 +290,7 @@ export const maintenancePlanStatus = z
       .optional()
       .describe('The gate that halted the plan.'),
     passedOver: z
-      .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
+      .array(z.object({ node: z.string(), nodeUID: z.string(), startTime: time }))
       .max(20)
       .optional()
       .describe(
@@ -297,7 +301,7 @@ export const maintenancePlanStatus = z
       .max(50)
       .optional()
       .describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
-    expectedEndTime: time
+    estimatedCompletionTime: time
       .optional()
       .describe('When the plan will be complete, at the observed rate; whole minutes.'),
     rehearsal: rehearsal.optional().describe('The rehearsal that is running or has failed.'),
@@ -311,7 +315,7 @@ const verdict = z.object({
   nodeUID: z.string(),
   stage: z.string(),
   verdict: z.enum(verdictTypes),
-  step: z.enum(nodeStates),
+  state: z.enum(nodeStates),
   message: z.string().max(2048),
   startTime: time,
   completionTime: time,

@@ -125,7 +125,7 @@ export const maintenanceWindowStatus = z
     observedGeneration: z.int().optional(),
     open: z.boolean().optional().describe('Whether maintenances may begin now.'),
     next: z
-      .object({ from: time, to: time })
+      .object({ startTime: time, endTime: time })
       .optional()
       .describe('The current opening, else the next one.'),
     conditions,

@@ -235,7 +235,7 @@ export const maintenanceSpec = z
       .describe(
         'The requester as a domain-prefixed name, for example firmware.example.com/updater.',
       ),
-    stage: z
+    level: z
       .enum(['Announce', 'Cordon', 'Drain'])
       .default('Drain')
       .describe(
@@ -247,10 +247,10 @@ export const maintenanceSpec = z
   .describe('Keeps one node out of service for as long as this object exists.');
 
 const blocker = z.object({
-  cause: z
+  reason: z
     .string()
     .describe(
-      'Cause: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, NodeNotReady, LocalData, Unmanaged and others.',
+      'Reason: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, NodeNotReady, LocalData, Unmanaged and others.',
     ),
   pod: z.object({ namespace: z.string(), name: z.string() }).optional(),
   budgets: z.array(z.string()).optional().describe('The budgets, as namespace/name.'),
@@ -261,7 +261,7 @@ const blocker = z.object({
     .describe('The server of OpenStack.'),
   message: z.string(),
   remedy: z.string().optional().describe('How to fix it.'),
-  since: time,
+  startTime: time,
 });
 
 const vm = z.object({
@@ -273,7 +273,7 @@ const vm = z.object({
   remedy: z.string().optional().describe('How to fix it.'),
   progress: z.int().optional().describe('Percent, where the platform reports it.'),
   target: z.string().optional().describe('The destination.'),
-  since: time.optional(),
+  startTime: time.optional(),
 });
 
 const vms = z.object({
@@ -332,20 +332,20 @@ export const maintenanceStatus = z
       .max(20)
       .optional()
       .describe(
-        'What keeps the drain from completing: one blocker of each cause, then the others; in both those that need help first; at most 20.',
+        'What keeps the drain from completing: one blocker of each reason, then the others; in both those that need help first; at most 20.',
       ),
     blockerCount: z.int().optional().describe('Number of blockers.'),
-    blockerCauses: z
+    blockerReasons: z
       .array(
         z.object({
-          cause: z.string().describe('Why they cannot go.'),
-          count: z.int().describe('Number of blockers of this cause.'),
+          reason: z.string().describe('Why they cannot go.'),
+          count: z.int().describe('Number of blockers with this reason.'),
         }),
       )
       .max(50)
       .optional()
       .describe(
-        'Every cause that keeps the drain from completing, those that need help first, also of blockers that are not listed.',
+        'Every reason that keeps the drain from completing, those that need help first, also of blockers that are not listed.',
       ),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'Released']).optional(),
     leaseErrors: z

@@ -34,7 +34,7 @@ export const bundleFields: Readonly<Record<string, Readonly<Record<string, Kept>
       { events, machineRef: only('name namespace') },
     ),
     status: only(
-      'beganForDeadline bootID completionTime deadline drainedTime eventsOverTime handledEvents machineUID maintenanceName nodeName observedGeneration phase scheduledTime set startTime strategy waitingFor',
+      'beganForDeadline bootID completionTime deadline drainedTime eventsEndTime handledEvents machineUID maintenanceName nodeName observedGeneration phase scheduledTime set startTime strategy waitingFor',
       { conditions, history: only('phase reason time') },
     ),
   },

@@ -222,7 +222,7 @@ export async function collect(api: Api, folder: string): Promise<readonly string
     client: version(),
     node: process.version,
     server: facts.release.version,
-    takenAt: systemClock.now().toString(),
+    snapshotTime: systemClock.now().toString(),
   });
   bundle.write('check.json', { checks: checkAll(facts), unread: facts.unread });
   bundle.write(

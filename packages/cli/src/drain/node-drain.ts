@@ -41,9 +41,9 @@ export type Progress = {
 /** Seconds of patience with a server or a webhook that fails. kubectl has none. */
 const patienceSeconds = 30;
 
-const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
-const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
-const quiet: readonly Blocker['cause'][] = [
+const neverMore: readonly Blocker['reason'][] = ['MultipleBudgets', 'Forbidden'];
+const maybeLater: readonly Blocker['reason'][] = ['AdmissionDenied', 'EvictionFailed'];
+const quiet: readonly Blocker['reason'][] = [
   'Terminating',
   'EarlierWave',
   'Throttled',
@@ -54,14 +54,14 @@ const quiet: readonly Blocker['cause'][] = [
  * Returns whether the engine did not request the eviction: then the blocker names the pod's
  * budgets; otherwise it has the server's message.
  */
-function isUnasked({ cause, budgets }: Blocker): boolean {
-  return cause === 'MultipleBudgets' && budgets !== undefined;
+function isUnasked({ reason, budgets }: Blocker): boolean {
+  return reason === 'MultipleBudgets' && budgets !== undefined;
 }
 
 function isFinal(blocker: Blocker, now: Temporal.Instant): boolean {
   return (
-    (neverMore.includes(blocker.cause) && !isUnasked(blocker)) ||
-    (maybeLater.includes(blocker.cause) && secondsBetween(blocker.since, now) >= patienceSeconds)
+    (neverMore.includes(blocker.reason) && !isUnasked(blocker)) ||
+    (maybeLater.includes(blocker.reason) && secondsBetween(blocker.since, now) >= patienceSeconds)
   );
 }
 
@@ -71,7 +71,7 @@ function isFinal(blocker: Blocker, now: Temporal.Instant): boolean {
  */
 function isNews(blocker: Blocker): boolean {
   return (
-    !quiet.includes(blocker.cause) && (blocker.cause !== 'MultipleBudgets' || isUnasked(blocker))
+    !quiet.includes(blocker.reason) && (blocker.reason !== 'MultipleBudgets' || isUnasked(blocker))
   );
 }
 
@@ -89,7 +89,7 @@ function newsOf(blockers: readonly Blocker[]): ReadonlyMap<string, readonly Bloc
     const key =
       blocker.budgets === undefined
         ? blockerId(blocker)
-        : `${blocker.cause} ${blocker.budgets.join(' ')}`;
+        : `${blocker.reason} ${blocker.budgets.join(' ')}`;
     groups.set(key, [...(groups.get(key) ?? []), blocker]);
   }
   return groups;
@@ -149,7 +149,7 @@ export class NodeDrain {
       all: this.#all,
       terminating: pods.filter(isTerminating).length,
       waits: [...newsOf(this.#blockers)]
-        .map(([, [first]]) => first?.budgets?.join(', ') ?? first?.cause ?? '')
+        .map(([, [first]]) => first?.budgets?.join(', ') ?? first?.reason ?? '')
         .join('; '),
     };
   }
@@ -302,8 +302,8 @@ export class NodeDrain {
   }
 
   #patienceEnd(now: Temporal.Instant): Temporal.Instant | undefined {
-    const ends = this.#blockers.flatMap(({ cause, since }) =>
-      maybeLater.includes(cause) ? [secondsAfter(since, patienceSeconds)] : [],
+    const ends = this.#blockers.flatMap(({ reason, since }) =>
+      maybeLater.includes(reason) ? [secondsAfter(since, patienceSeconds)] : [],
     );
     return earliest(ends.filter(end => isBefore(now, end)));
   }

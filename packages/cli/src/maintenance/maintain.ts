@@ -2,7 +2,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { joinLimited, joinRows } from '@drydock/apimachinery';
 import { leaseNamespaces, maintenance } from '@drydock/apis';
 import type { MaintenanceStatus } from '@drydock/apis/schema';
-import type { KindAdapter, MaintenanceRequest, MaintenanceStage } from '@drydock/core/request';
+import type { KindAdapter, MaintenanceLevel, MaintenanceRequest } from '@drydock/core/request';
 import { creation, maintenanceObject, notServed } from '@drydock/core/request';
 import type { Connection } from '@drydock/kube-client';
 import type { Env } from '@drydock/utils';
@@ -20,7 +20,7 @@ export type MaintainFlags = ConnectionFlags & {
   readonly name?: string;
   readonly reason?: string;
   readonly requester?: string;
-  readonly stage: string;
+  readonly level: string;
   readonly force?: boolean;
   readonly deleteEmptydirData?: boolean;
   readonly disableEviction?: boolean;
@@ -29,26 +29,26 @@ export type MaintainFlags = ConnectionFlags & {
   readonly wait?: boolean;
 };
 
-const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
+const levels: readonly MaintenanceLevel[] = ['Announce', 'Cordon', 'Drain'];
 
-function isStage(text: string): text is MaintenanceStage {
-  return (stages as readonly string[]).includes(text);
+function isStage(text: string): text is MaintenanceLevel {
+  return (levels as readonly string[]).includes(text);
 }
 
 /**
  * Returns the object for these flags. Throws a UsageError that names the flag and its valid values.
  */
 export function maintenanceFor(node: string, flags: MaintainFlags): JsonObject {
-  const { stage } = flags;
-  if (!isStage(stage))
+  const { level } = flags;
+  if (!isStage(level))
     throw new UsageError(
-      `invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`,
+      `invalid value "${flags.level}" for --level: expected ${levels.join(', ')}`,
     );
   const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
   const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
   return maintenanceObject({
     node,
-    stage,
+    level,
     ...(flags.name !== undefined && { name: flags.name }),
     ...(flags.reason !== undefined && { reason: flags.reason }),
     ...(flags.requester !== undefined && { requester: flags.requester }),
@@ -76,18 +76,18 @@ async function create(
 }
 
 /** Returns whether the node has reached the wanted state, or has failed for good. */
-function isSettled({ stage, history }: MaintenanceRequest): boolean {
+function isSettled({ level, history }: MaintenanceRequest): boolean {
   if (history.state === 'Failed') return true;
-  return stage === 'Drain'
+  return level === 'Drain'
     ? history.state === 'Drained'
-    : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
+    : history.state === (level === 'Cordon' ? 'Cordoned' : 'Announced');
 }
 
 function news({ status }: MaintenanceRequest): readonly string[] {
   const { message = '', blockers = [] } = status as MaintenanceStatus;
   const texts = new Map<string, string[]>();
-  for (const { pod, volume = '', message, remedy, cause } of blockers) {
-    if (cause === 'Terminating' || cause === 'EarlierWave') continue;
+  for (const { pod, volume = '', message, remedy, reason } of blockers) {
+    if (reason === 'Terminating' || reason === 'EarlierWave') continue;
     const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
     texts.set(text, [...(texts.get(text) ?? []), pod ? `${pod.namespace}/${pod.name}` : volume]);
   }
@@ -130,7 +130,7 @@ function report(
 ): void {
   if (ending === 'done')
     return output.line(
-      `node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`,
+      `node/${request.nodeName} ${request.level === 'Drain' ? 'drained and held' : 'as wanted'}`,
     );
   process.exitCode = 1;
   output.note(

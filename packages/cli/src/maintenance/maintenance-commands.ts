@@ -18,7 +18,7 @@ function maintainCommand(env: Env): Command {
       .option('--requester <name>', 'name of the requester, domain-prefixed')
       .option('--name <name>', "name of the object (default: the node's)")
       .addOption(
-        new Option('--stage <stage>', 'how far to go: Announce, Cordon or Drain').default('Drain'),
+        new Option('--level <level>', 'how far to go: Announce, Cordon or Drain').default('Drain'),
       ),
   )
     .option('--wait', 'wait until the node is drained; exit code 1 if that fails')

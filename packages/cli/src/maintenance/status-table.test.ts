@@ -10,7 +10,7 @@ function shown(over: Partial<Shown> = {}): Shown {
     kind: 'Maintenance',
     name: 'disk',
     phase: 'Draining',
-    stage: 'Drain',
+    level: 'Drain',
     reason: 'disk is failing',
     requester: '',
     ends: '',
@@ -27,7 +27,7 @@ function blocker(
   over: Partial<Shown['blockers'][number]> = {},
 ): Shown['blockers'][number] {
   return {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     what,
     message: 'budget web needs 3',
     ...over,
@@ -62,7 +62,7 @@ test('columns are as wide as their widest cell, and no line ends in blanks', () 
 test('below the table: what is the matter, who is in the way, since when, and what would help', () => {
   const blockers = [
     blocker('shop/a', { since: '2026-11-21T08:01:00Z', remedy: 'run more replicas' }),
-    blocker('', { cause: 'VolumeAttached', message: 'volume pv-1 is still attached' }),
+    blocker('', { reason: 'VolumeAttached', message: 'volume pv-1 is still attached' }),
   ];
   const text = statusTable([shown({ message: '2 of 5 pods gone', blockers })], [], {
     node: 'n1',
@@ -88,7 +88,7 @@ test('wide: who asked, how far it is to go, when it is expected to end, and how 
   const [head, row, other] = statusTable([one], ['n9'], { node: undefined, wide: true }).split(
     '\n',
   );
-  assert.match(head ?? '', /REASON +STAGE +REQUESTER +EXPECTED END +BLOCKERS$/);
+  assert.match(head ?? '', /REASON +LEVEL +REQUESTER +EXPECTED END +BLOCKERS$/);
   assert.match(row ?? '', /disk is failing +Drain +patching.example.com +2026-11-21T09:00:00Z +1$/);
   assert.match(other ?? '', /^n9 .*- +- +- +- +- +- +-$/);
 });

@@ -9,7 +9,7 @@ export type Shown = {
   readonly kind: string;
   readonly name: string;
   readonly phase: string;
-  readonly stage: string;
+  readonly level: string;
   readonly reason: string;
   readonly requester: string;
   /** Expected time of completion; empty when it cannot be estimated. */
@@ -29,9 +29,9 @@ export function table(rows: readonly (readonly string[])[]): readonly string[] {
   return columns(rows, 3);
 }
 
-function blockerLines({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] {
+function blockerLines({ reason, what, message, remedy, since }: BlockerSummary): readonly string[] {
   return [
-    `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
+    `  ${what === '' ? reason : what}: ${message} (${reason}${since === undefined ? '' : `, since ${since}`})`,
     ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
   ];
 }
@@ -69,13 +69,13 @@ function details({
 type Choice = { readonly node: string | undefined; readonly wide: boolean };
 
 const defaults = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
-const more = ['STAGE', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
+const more = ['LEVEL', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
 
 function defaultCells(one: Shown): readonly string[] {
   return [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
 }
-function moreCells({ stage, requester, ends, blockers }: Shown): readonly string[] {
-  return [stage, requester || '-', ends || '-', String(blockers.length)];
+function moreCells({ level, requester, ends, blockers }: Shown): readonly string[] {
+  return [level, requester || '-', ends || '-', String(blockers.length)];
 }
 
 /** Returns the whole status as text. */

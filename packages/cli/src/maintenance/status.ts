@@ -27,7 +27,7 @@ function shown(request: MaintenanceRequest, { blockers, vms }: Looked): Shown {
     kind: adapter.kind,
     name: request.name,
     phase: phaseOf(request),
-    stage: request.stage,
+    level: request.level,
     reason: request.reason ?? '',
     requester: request.requester ?? '',
     ends: endsOf(request),

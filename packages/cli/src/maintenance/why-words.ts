@@ -128,7 +128,7 @@ function podText(pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Wh
   if (blocker !== undefined) {
     const since = blocker.since === undefined ? '' : `, since ${blocker.since}`;
     const remedy = blocker.remedy === undefined ? '' : ` What helps: ${blocker.remedy}.`;
-    return `It cannot go yet: ${blocker.message} (${blocker.cause}${since}).${remedy}`;
+    return `It cannot go yet: ${blocker.message} (${blocker.reason}${since}).${remedy}`;
   }
   if (isTerminating(pod)) return 'It is on its way out.';
   if (namesAllBlockers(request))
@@ -144,7 +144,7 @@ function podText(pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Wh
 /** Returns one paragraph: why the pod is still there, and a remedy. */
 export function whyPod(pod: Pod, known: WhyInputs): string {
   const { nodeName, requests, imagined } = known;
-  const draining = requests.filter(({ deleting, stage }) => !deleting && stage === 'Drain');
+  const draining = requests.filter(({ deleting, level }) => !deleting && level === 'Drain');
   if (draining.length === 0) {
     return `Pod ${pod.key} runs on node ${nodeName}, which no maintenance drains. If one did: ${podText(pod, imagined, known)}`;
   }

@@ -15,16 +15,16 @@ function driftText({ driftSeconds = 0 }: Forecast): string {
 }
 
 function endText(forecast: Forecast): string {
-  const { endTime, latestEndTime, finishes } = forecast;
-  if (endTime === undefined) return finishes ? 'it is done' : 'it does not finish';
-  return `it ends at ${endTime} (9 of 10 times by ${latestEndTime ?? endTime})${driftText(forecast)}`;
+  const { estimatedCompletionTime: end, latestCompletionTime: latest = end, finishes } = forecast;
+  if (end === undefined) return finishes ? 'it is done' : 'it does not finish';
+  return `it ends at ${end} (9 of 10 times by ${latest})${driftText(forecast)}`;
 }
 
 /** Returns the lines of the forecast; none where the plan has not been rehearsed. */
 export function forecastLines({ forecast }: MaintenancePlanStatus): readonly string[] {
   if (forecast === undefined) return [];
   const {
-    rehearsedAt,
+    rehearsalTime,
     nodes,
     podsMoved,
     podsMovedAgain,
@@ -40,7 +40,7 @@ export function forecastLines({ forecast }: MaintenancePlanStatus): readonly str
       ? ''
       : `; at the lowest ${worst.ready} of ${worst.replicas} pods of ${worst.workload} are ready`;
   return [
-    `Rehearsed at ${rehearsedAt}: ${endText(forecast)}${openings}; ${nodes} nodes, ${podsMoved} pods moved, ${podsMovedAgain} of them again${least}`,
+    `Rehearsed at ${rehearsalTime}: ${endText(forecast)}${openings}; ${nodes} nodes, ${podsMoved} pods moved, ${podsMovedAgain} of them again${least}`,
     ...blocked.map(({ node, message }) => `  ${node} gets stuck: ${message}`),
     ...(blockedNodes > blocked.length ? [`  and ${blockedNodes - blocked.length} more`] : []),
   ];

@@ -60,7 +60,7 @@ function moreCells({ status = {} }: PlanObject): readonly string[] {
   return [
     run?.id ?? '-',
     run?.startTime ?? '-',
-    status.expectedEndTime ?? '-',
+    status.estimatedCompletionTime ?? '-',
     ...[selected, due, skipped, blocked, unavailable].map(many => String(many ?? '-')),
   ];
 }
@@ -84,9 +84,10 @@ function part(head: readonly string[], rows: readonly (readonly string[])[]): re
 }
 
 function summary({ status = {} }: PlanObject): readonly string[] {
-  const { run, nodes, resolved, completionTime, expectedEndTime } = status;
+  const { run, nodes, resolved, completionTime, estimatedCompletionTime } = status;
   if (run === undefined || nodes === undefined) return [];
-  const expected = expectedEndTime === undefined ? '' : `, expected to end at ${expectedEndTime}`;
+  const expected =
+    estimatedCompletionTime === undefined ? '' : `, expected to end at ${estimatedCompletionTime}`;
   const ended = completionTime === undefined ? expected : `, complete since ${completionTime}`;
   const missed = status.conditions?.find(
     ({ type, status: is }) => type === 'Predicted' && is === 'False',
@@ -119,7 +120,7 @@ function stagesPart({ status = {} }: PlanObject): readonly string[] {
 function inFlightPart({ status = {} }: PlanObject): readonly string[] {
   return part(
     ['IN FLIGHT', 'STATE', 'SINCE', 'ATTEMPT', 'STAGE'],
-    (status.inFlight ?? []).map(({ node, state, since, attempt, stage }) => [
+    (status.inFlight ?? []).map(({ node, state, stateStartTime: since, attempt, stage }) => [
       node,
       state,
       since,
@@ -132,7 +133,7 @@ function inFlightPart({ status = {} }: PlanObject): readonly string[] {
 function waitingPart({ status = {} }: PlanObject): readonly string[] {
   return part(
     ['WAITS FOR', 'NODE', 'SINCE', 'UNTIL', 'MESSAGE'],
-    (status.waiting ?? []).map(({ reason, node, since, until, message }) => [
+    (status.waiting ?? []).map(({ reason, node, startTime: since, until, message }) => [
       reason,
       node ?? '-',
       since,
@@ -148,11 +149,11 @@ function held(isHeld: boolean): string {
 
 function failuresPart({ status = {} }: PlanObject): readonly string[] {
   return part(
-    ['FAILED', 'STAGE', 'STEP', 'TIME', 'HELD', 'MESSAGE'],
-    (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [
+    ['FAILED', 'STAGE', 'STATE', 'TIME', 'HELD', 'MESSAGE'],
+    (status.failures ?? []).map(({ node, stage, state, time, held: isHeld, message }) => [
       node,
       stage,
-      step,
+      state,
       time,
       held(isHeld),
       message,

@@ -74,7 +74,7 @@ test('the node that comes next is at the front once, and a full list loses its l
     work: { kind: 'none', rebootsNode: false, timeoutSeconds: 0 },
     state: 'Holding',
     startTime: since,
-    since,
+    stateStartTime: since,
     attempt: 0,
   } as const;
   assert.match(noTurnOf(planOf({ inFlight: [flying] }), 'a') ?? '', /is in flight/);
@@ -87,7 +87,7 @@ test('the node that comes next is at the front once, and a full list loses its l
 
 test('what the plan waits for is approved, anything else only ahead', () => {
   const stages = [{ name: 'canary', approveAfter: true }, { name: 'rack' }];
-  const waiting = [{ reason: 'Approval', message: 'somebody', since: '2026-05-01T10:00:00Z' }];
+  const waiting = [{ reason: 'Approval', message: 'somebody', startTime: '2026-05-01T10:00:00Z' }];
   const run = { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' };
   const afterStage = planOf(
     { phase: 'AwaitingApproval', waiting, run: { ...run, stage: 'canary' } },
@@ -126,7 +126,7 @@ test('what keeps the plan between two stages is promoted, or all of it', () => {
   const waits = (reason: string, stage?: string): PlanObject =>
     planOf({
       phase: 'Running',
-      waiting: [{ reason, message: 'x', since }],
+      waiting: [{ reason, message: 'x', startTime: since }],
       run: { ...run, ...(stage !== undefined && { stage }) },
     });
   assert.deepEqual(promotionOf(waits('StageSoak', 'canary'), false), {
@@ -273,7 +273,7 @@ test('history counts the verdicts of each run, and has the present one before it
         uid: 'n',
         stage: 'rest',
         verdict,
-        step: 'Working',
+        state: 'Working',
         message: '',
         attempts: 1,
         rebooted: false,

@@ -101,7 +101,7 @@ export function planSentence({ plan, node, verdict }: Known): string {
   const flying = status.inFlight?.find(one => one.nodeUID === node.uid);
   if (flying !== undefined) {
     const wait = ownWait(plan, node.name);
-    return `${name} (${phase}) has it in flight: ${flying.state} since ${flying.since}.${wait === undefined ? '' : waitText(wait)}`;
+    return `${name} (${phase}) has it in flight: ${flying.state} since ${flying.stateStartTime}.${wait === undefined ? '' : waitText(wait)}`;
   }
   if (verdict !== undefined && verdict.verdict !== 'Requeued')
     return `${verdictText(metadata.name, verdict)}${contestText(status, verdict)}`;

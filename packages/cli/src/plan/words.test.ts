@@ -36,7 +36,7 @@ const status: MaintenancePlanStatus = {
       work: { kind: 'none', rebootsNode: false, timeoutSeconds: 0 },
       state: 'Holding',
       startTime: since,
-      since,
+      stateStartTime: since,
       attempt: 0,
     },
   ],
@@ -44,12 +44,12 @@ const status: MaintenancePlanStatus = {
     {
       reason: 'MaxInFlight',
       message: '1 nodes are in flight, and concurrency.maxInFlight allows 1',
-      since,
+      startTime: since,
     },
-    { reason: 'Draining', message: 'pod web cannot go', node: 'n1', since },
+    { reason: 'Draining', message: 'pod web cannot go', node: 'n1', startTime: since },
   ],
   waitingFor: 'MaxInFlight',
-  expectedEndTime: '2026-05-01T12:00:00Z',
+  estimatedCompletionTime: '2026-05-01T12:00:00Z',
   conditions: [
     {
       type: 'Predicted',
@@ -60,7 +60,14 @@ const status: MaintenancePlanStatus = {
     },
   ],
   failures: [
-    { node: 'n2', stage: 'rest', step: 'Working', message: 'exit code 1', time: since, held: true },
+    {
+      node: 'n2',
+      stage: 'rest',
+      state: 'Working',
+      message: 'exit code 1',
+      time: since,
+      held: true,
+    },
   ],
 };
 const plan: PlanObject = {
@@ -79,7 +86,7 @@ const verdict: NodeVerdict = {
   uid: 'u3',
   stage: 'rest',
   verdict: 'Done',
-  step: 'Releasing',
+  state: 'Releasing',
   message: '',
   attempts: 1,
   rebooted: true,
@@ -125,13 +132,13 @@ test('all plans are one line each', () => {
 
 test('what a rehearsal has foretold is told with its drift, and who gets stuck', () => {
   const forecast = {
-    rehearsedAt: since,
-    takenAt: since,
+    rehearsalTime: since,
+    snapshotTime: since,
     runID: '1',
     specHash: 'h',
     finishes: false,
-    endTime: '2026-05-01T12:00:00Z',
-    latestEndTime: '2026-05-01T12:30:00Z',
+    estimatedCompletionTime: '2026-05-01T12:00:00Z',
+    latestCompletionTime: '2026-05-01T12:30:00Z',
     driftSeconds: 600,
     nodes: 8,
     windows: 2,
@@ -146,7 +153,7 @@ test('what a rehearsal has foretold is told with its drift, and who gets stuck',
     text,
     /ends at 2026-05-01T12:00:00Z \(9 of 10 times by 2026-05-01T12:30:00Z\), 10m00s later than at first, in 2 openings of its windows; 8 nodes, 90 pods moved, 7 of them again; at the lowest 1 of 3 pods of Deployment shop\/web are ready\n {2}n9 gets stuck: budget shop\/web never allows it\n {2}and 2 more\n/,
   );
-  const { endTime: _end, ...open } = forecast;
+  const { estimatedCompletionTime: _end, ...open } = forecast;
   assert.match(
     planText({ ...plan, status: { ...status, forecast: open } }),
     /: it does not finish/,
@@ -178,7 +185,7 @@ test('one plan is all of its status', () => {
         '1 nodes are in flight, and concurrency.maxInFlight allows 1',
       ],
       ['Draining', 'n1', since, '-', 'pod web cannot go'],
-      ['FAILED', 'STAGE', 'STEP', 'TIME', 'HELD', 'MESSAGE'],
+      ['FAILED', 'STAGE', 'STATE', 'TIME', 'HELD', 'MESSAGE'],
       ['n2', 'rest', 'Working', since, 'yes', 'exit code 1'],
       ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
       ['n3', 'Done', 'rest', since, '1', 'no'],

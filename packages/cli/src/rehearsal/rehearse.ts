@@ -40,7 +40,7 @@ export type RehearseFlags = CopyFlags & {
 };
 
 function plannedMaintenanceFor(node: string, flags: RehearseFlags): PlannedMaintenance {
-  const object = maintenanceFor(node, { ...flags, stage: 'Drain' });
+  const object = maintenanceFor(node, { ...flags, level: 'Drain' });
   return { node, name: node, object };
 }
 
@@ -140,7 +140,7 @@ function orderOf(plannedMaintenances: readonly PlannedMaintenance[], flags: Rehe
 /** Checks the flags before anything is read. */
 function check(names: readonly string[], flags: RehearseFlags): void {
   orderOf([], flags);
-  maintenanceFor('any', { ...flags, stage: 'Drain' });
+  maintenanceFor('any', { ...flags, level: 'Drain' });
   if (flags.filename === undefined && flags.all !== true)
     nodeChoice('rehearse', names, flags.selector);
   if (

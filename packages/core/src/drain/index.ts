@@ -2,12 +2,12 @@ export { type Attachment, readAttachment } from './blockers/attachment.ts';
 export {
   type Blocker,
   blockerId,
-  causeOfId,
-  countedByCause,
-  eachCauseFirst,
-  fewOfEachCause,
+  countedByReason,
+  eachReasonFirst,
+  fewOfEachReason,
   needsHelp,
   outcomeBlockerInfo,
+  reasonOfId,
 } from './blockers/blocker.ts';
 export {
   type BlockerGroup,

@@ -71,7 +71,7 @@ test('a budget lets as many go as it allows, and the rest says what it waits for
   );
   assert.deepEqual(names(result.calls), ['a', 'b']);
   assert.deepEqual(result.waitsFor, ['shop/b']);
-  assert.equal(result.blockerInfos[0]?.cause, 'DisruptionBudget');
+  assert.equal(result.blockerInfos[0]?.reason, 'DisruptionBudget');
 });
 
 test('a deletion does not ask its budget, and evictions leave that to it until the budget has counted it', () => {
@@ -155,7 +155,7 @@ test('a status that is not of the current spec allows nothing', () => {
     around({ budgets: [makeBudget('b', { fresh: false, disruptionsAllowed: 5 })] }),
   );
   assert.deepEqual(result.calls, []);
-  assert.equal(result.blockerInfos[0]?.cause, 'BudgetNotSynced');
+  assert.equal(result.blockerInfos[0]?.reason, 'BudgetNotSynced');
 });
 
 test('a budget that can never allow is named as such', () => {
@@ -165,7 +165,7 @@ test('a budget that can never allow is named as such', () => {
       budgets: [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 4, expectedPods: 4 })],
     }),
   );
-  assert.equal(result.blockerInfos[0]?.cause, 'BudgetNeverAllows');
+  assert.equal(result.blockerInfos[0]?.reason, 'BudgetNeverAllows');
 });
 
 test('a budget that counts no pods is named as one that never allows', () => {
@@ -178,7 +178,7 @@ test('a budget that counts no pods is named as one that never allows', () => {
     }),
   ];
   const [blockerInfo] = plan([candidate('a')], around({ budgets })).blockerInfos;
-  assert.equal(blockerInfo?.cause, 'BudgetNeverAllows');
+  assert.equal(blockerInfo?.reason, 'BudgetNeverAllows');
   assert.match(blockerInfo?.remedy ?? '', /minAvailable/);
 });
 
@@ -221,7 +221,7 @@ test('pending and finished pods are no business of any budget', () => {
 test('a terminating pod is waited for, not asked again', () => {
   const result = plan([candidate('a', { deletionTimestamp: at(30) })], around());
   assert.deepEqual(result.calls, []);
-  assert.equal(result.blockerInfos[0]?.cause, 'Terminating');
+  assert.equal(result.blockerInfos[0]?.reason, 'Terminating');
 });
 
 test('past its grace period it counts as stuck', () => {
@@ -229,7 +229,7 @@ test('past its grace period it counts as stuck', () => {
     [candidate('a', { deletionTimestamp: at(-31), finalizers: ['x/y'] })],
     around(),
   );
-  assert.equal(result.blockerInfos[0]?.cause, 'StuckTerminating');
+  assert.equal(result.blockerInfos[0]?.reason, 'StuckTerminating');
   assert.match(result.blockerInfos[0]?.message ?? '', /x\/y/);
 });
 
@@ -275,7 +275,7 @@ test('pods that come to a held node again and again are moved on ever more slowl
   };
   assert.equal(ask(0, 110).calls.length, 1);
   assert.equal(ask(1, 110).calls.length, 1);
-  assert.equal(ask(2, 114).blockerInfos[0]?.cause, 'KeepsComing');
+  assert.equal(ask(2, 114).blockerInfos[0]?.reason, 'KeepsComing');
   assert.equal(ask(2, 115).calls.length, 1);
   assert.equal(ask(4, 129).calls.length, 0);
   assert.equal(ask(4, 130).calls.length, 1);
@@ -427,7 +427,7 @@ describe('after an answer, with one budget that has not changed', () => {
     );
     return {
       calls: calls.length,
-      says: blockerInfos.map(({ cause, message }) => `${cause} ${message}`),
+      says: blockerInfos.map(({ reason, message }) => `${reason} ${message}`),
       waitsFor,
       requeueAt: requeueAt !== undefined,
     };
@@ -600,7 +600,7 @@ describe('what an answer has taught stays until a newer one: while it is waited 
       plan([candidate('a')], around({ now: at(now), inFlight: [{ ...own, state: 'sent' }] }));
     assert.deepEqual([seen(104.9).blockerInfos, seen(104.9).requeueAt], [[], at(105)]);
     assert.deepEqual(
-      seen(105).blockerInfos.map(({ cause }) => cause),
+      seen(105).blockerInfos.map(({ reason }) => reason),
       ['EvictionUnanswered'],
     );
   });
@@ -621,7 +621,7 @@ describe('an eviction that was accepted and changes nothing', () => {
     assert.ok(requeueAt !== undefined && Temporal.Instant.compare(requeueAt, at(30)) <= 0);
     for (const now of [30, 37, 300])
       assert.deepEqual(
-        seen(now).blockerInfos.map(({ cause }) => cause),
+        seen(now).blockerInfos.map(({ reason }) => reason),
         ['EvictionIgnored'],
         `${now}`,
       );
@@ -629,7 +629,7 @@ describe('an eviction that was accepted and changes nothing', () => {
   test('and is not told of a pod that is on its way out', () => {
     const { blockerInfos } = seen(31, {}, { deletionTimestamp: at(60) });
     assert.deepEqual(
-      blockerInfos.map(({ cause }) => cause),
+      blockerInfos.map(({ reason }) => reason),
       ['Terminating'],
     );
   });
@@ -713,7 +713,7 @@ describe('a pod that is terminating is within reach of whatever gives it less ti
     const responders = new Map([['uid-shop-a', responder]]);
     const shorter = { gracePeriodSeconds: 5 };
     const { calls, blockerInfos } = seen(shorter, { responders });
-    assert.deepEqual([calls.length, blockerInfos[0]?.cause], [0, 'Terminating']);
+    assert.deepEqual([calls.length, blockerInfos[0]?.reason], [0, 'Terminating']);
     assert.equal(seen({ ...shorter, escalated: true }, { responders }).calls.length, 1);
     assert.equal(
       seen(shorter, { responders: new Map([['uid-shop-a', { ...responder, isDefault: true }]]) })
@@ -735,7 +735,7 @@ describe('a pod that is terminating is within reach of whatever gives it less ti
       ],
     ]);
     const [blockerInfo] = seen({ gracePeriodSeconds: 5 }, { attempts, now: at(1) }).blockerInfos;
-    assert.equal(blockerInfo?.cause, 'AdmissionDenied');
+    assert.equal(blockerInfo?.reason, 'AdmissionDenied');
   });
 
   test('how long it has, and a way around a long time, is told', () => {

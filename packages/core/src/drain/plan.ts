@@ -382,7 +382,7 @@ function callOf(
 
 function laterWave({ pod }: EvictionCandidate): BlockerInfo {
   return {
-    cause: 'EarlierWave',
+    reason: 'EarlierWave',
     pod: { namespace: pod.namespace, name: pod.name },
     message: 'waits until the pods of an earlier wave are gone',
   };

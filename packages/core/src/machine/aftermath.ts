@@ -63,7 +63,7 @@ export function takenBy({ request }: MachineSnapshot): readonly MachineEvent[] {
 
 /** Returns when a node that is Ready counts as having survived the end of its events. */
 export function sparedAt({ request }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant {
-  return secondsAfter(request.history.eventsOverAt ?? now, settleSeconds);
+  return secondsAfter(request.history.eventsEndedAt ?? now, settleSeconds);
 }
 
 /**

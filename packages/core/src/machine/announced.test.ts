@@ -128,7 +128,7 @@ test('of one sender the word that it wrote last counts, however late another com
     second: number | undefined,
     over: Partial<MachineEvent> = {},
   ): MachineEvent =>
-    makeEvent({ state, ...(second !== undefined && { toldAt: at(second) }), ...over });
+    makeEvent({ state, ...(second !== undefined && { announcedAt: at(second) }), ...over });
   for (const known of states)
     for (const told of states)
       for (const before of times)
@@ -149,7 +149,7 @@ test('of one sender the word that it wrote last counts, however late another com
             assert.equal(after?.state, late ? known : told, what);
             assert.equal(after?.occurrence, anew ? (occurrence ?? 1) + 1 : occurrence, what);
             assert.equal(
-              after?.toldAt?.toString(),
+              after?.announcedAt?.toString(),
               (late || then === undefined ? before : then) &&
                 at((late ? before : (then ?? before)) ?? 0).toString(),
               what,

@@ -24,21 +24,24 @@ const progress: Readonly<Record<EventState, number>> = {
  * arrival.
  */
 function isLate(
-  { toldAt: before }: MachineEvent,
-  { toldAt, state }: MachineEvent,
+  { announcedAt: before }: MachineEvent,
+  { announcedAt, state }: MachineEvent,
   isOver: boolean,
 ): boolean {
-  if (before === undefined || toldAt === undefined) return false;
+  if (before === undefined || announcedAt === undefined) return false;
   // Of two that were written at the same time, the one that ends the event is the later one.
-  return isBefore(toldAt, before) || (isOver && isPending({ state }) && !isBefore(before, toldAt));
+  return (
+    isBefore(announcedAt, before) ||
+    (isOver && isPending({ state }) && !isBefore(before, announcedAt))
+  );
 }
 
 /** Returns the event with its new announcement, and the fields that are remembered of it. */
-function takenOver({ occurrence, toldAt }: MachineEvent, told: MachineEvent): MachineEvent {
+function takenOver({ occurrence, announcedAt }: MachineEvent, told: MachineEvent): MachineEvent {
   return {
     ...told,
     ...(occurrence !== undefined && { occurrence }),
-    ...(toldAt !== undefined && told.toldAt === undefined && { toldAt }),
+    ...(announcedAt !== undefined && told.announcedAt === undefined && { announcedAt }),
   };
 }
 

@@ -385,7 +385,7 @@ describe('under way', () => {
     });
   const child = (state: 'Draining' | 'Drained') =>
     makeRequest('mm-m1-uid-mm', {
-      stage: 'Drain',
+      level: 'Drain',
       history: { ...makeRequest('x').history, state },
       status: { observedGeneration: 1 },
     });
@@ -431,7 +431,7 @@ describe('under way', () => {
     const back = decided({ request: begun(), child: changed, childChanged: true });
     assert.deepEqual(
       back.writes?.map(({ method, body }) => [method, body['spec']]),
-      [['PATCH', { stage: 'Drain', drain: { podSelector: null, deleteEmptyDirData: true } }]],
+      [['PATCH', { level: 'Drain', drain: { podSelector: null, deleteEmptyDirData: true } }]],
     );
     const stale = decided({ request: begun(), child: { ...child('Drained'), generation: 2 } });
     assert.deepEqual(
@@ -761,7 +761,7 @@ describe('laws', () => {
           windowsProblem,
           ...(childState && {
             child: makeRequest('mm-m1-uid-mm', {
-              stage: 'Drain',
+              level: 'Drain',
               history: { ...makeRequest('x').history, state: childState },
               status: { observedGeneration: 1 },
             }),

@@ -47,7 +47,7 @@ export type MachineEvent = {
    * Time at which its sender wrote it, by the sender's own clock: compared with other times of the
    * same sender only.
    */
-  readonly toldAt?: Temporal.Instant;
+  readonly announcedAt?: Temporal.Instant;
   readonly description?: string;
   /** Name of the MachineEventSource, or the agent, that has announced it. */
   readonly source: string;

@@ -34,7 +34,7 @@ export type MachineHistory = {
   /** Time at which the node was empty for the first time since it began. */
   readonly drainedAt?: Temporal.Instant;
   /** Time at which its events were first observed to be over. */
-  readonly eventsOverAt?: Temporal.Instant;
+  readonly eventsEndedAt?: Temporal.Instant;
   readonly completedAt?: Temporal.Instant;
   /**
    * True if it began because its deadline left no time to wait for an opening: the end of a window

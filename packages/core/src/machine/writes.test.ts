@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import { stageWrite } from '../maintenance/child.ts';
+import { levelWrite } from '../maintenance/child.ts';
 import { at } from '../testing/make.ts';
 import {
   makeChild,
@@ -86,8 +86,8 @@ test('what becomes of a deleted machine, and how far a Maintenance is to go, is 
   assert.match(said('capi') ?? '', /its controller replaces it$/);
   assert.deepEqual(
     [
-      stageWrite(makeChild('Draining'), 'Cordon').description,
-      stageWrite(makeChild('Draining'), 'Drain').description,
+      levelWrite(makeChild('Draining'), 'Cordon').description,
+      levelWrite(makeChild('Draining'), 'Drain').description,
     ],
     ['pause the drain', 'continue the drain'],
   );

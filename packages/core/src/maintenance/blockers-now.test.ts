@@ -20,21 +20,21 @@ test('what the status stores is told as it stands, by pod, server or volume', ()
   const since = '2026-11-21T08:00:00Z';
   const blockers = [
     {
-      cause: 'PodDisruptionBudget',
+      reason: 'PodDisruptionBudget',
       pod: { namespace: 'shop', name: 'a' },
       message: 'full',
       remedy: 'wait',
       since,
     },
-    { cause: 'Server', server: { name: 'vm-1' }, message: 'locked', since },
-    { cause: 'VolumeAttached', volume: 'pv-1', message: 'attached', since },
-    { cause: 'Other', message: 'odd', since },
+    { reason: 'Server', server: { name: 'vm-1' }, message: 'locked', since },
+    { reason: 'VolumeAttached', volume: 'pv-1', message: 'attached', since },
+    { reason: 'Other', message: 'odd', since },
   ];
   assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers } }), twice, at(0)), [
-    { cause: 'PodDisruptionBudget', what: 'shop/a', message: 'full', since, remedy: 'wait' },
-    { cause: 'Server', what: 'vm-1', message: 'locked', since },
-    { cause: 'VolumeAttached', what: 'pv-1', message: 'attached', since },
-    { cause: 'Other', what: '', message: 'odd', since },
+    { reason: 'PodDisruptionBudget', what: 'shop/a', message: 'full', since, remedy: 'wait' },
+    { reason: 'Server', what: 'vm-1', message: 'locked', since },
+    { reason: 'VolumeAttached', what: 'pv-1', message: 'attached', since },
+    { reason: 'Other', what: '', message: 'odd', since },
   ]);
 });
 
@@ -44,11 +44,11 @@ test('a kind that stores none is judged by the pods and budgets that are there, 
   const [found, ...others] = blockersNow(request, twice, at(10));
   assert.deepEqual(others, []);
   assert.deepEqual(
-    [found?.cause, found?.what, 'since' in (found ?? {})],
+    [found?.reason, found?.what, 'since' in (found ?? {})],
     ['MultipleBudgets', 'shop/a', false],
   );
   assert.notEqual(found?.remedy ?? '', '');
-  const id = blockerId({ cause: 'MultipleBudgets', pod: { namespace: 'shop', name: 'a' } });
+  const id = blockerId({ reason: 'MultipleBudgets', pod: { namespace: 'shop', name: 'a' } });
   const known = makeRequest('one', {
     history: { ...draining, blockedSince: new Map([[id, at(3.5)]]) },
     policy: seedPolicy,

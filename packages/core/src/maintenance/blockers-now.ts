@@ -14,7 +14,7 @@ function storedSince(request: MaintenanceRequest, id: string): string | undefine
 
 /** A blocker in the form in which a status stores it. */
 type Stored = {
-  readonly cause: string;
+  readonly reason: string;
   readonly pod?: { readonly namespace: string; readonly name: string };
   readonly volume?: string;
   readonly server?: { readonly name: string };
@@ -29,9 +29,9 @@ type Stored = {
  */
 function storedBlockers(request: MaintenanceRequest): readonly BlockerSummary[] {
   const { blockers = [] } = request.status as { readonly blockers?: readonly Stored[] };
-  return blockers.map(({ cause, pod, volume = '', server, message, remedy, since }) => {
+  return blockers.map(({ reason, pod, volume = '', server, message, remedy, since }) => {
     const what = pod ? `${pod.namespace}/${pod.name}` : (server?.name ?? volume);
-    return { cause, what, message, since, ...(remedy !== undefined && { remedy }) };
+    return { reason, what, message, since, ...(remedy !== undefined && { remedy }) };
   });
 }
 
@@ -43,11 +43,11 @@ function judgedBlockers(
 ): readonly BlockerSummary[] {
   const [report] = decideDrainOnly(snapshotOf(request, drainInputs), now).reports;
   return (report?.blockers ?? []).map(blocker => {
-    const { pod, message, remedy, cause } = blocker;
+    const { pod, message, remedy, reason } = blocker;
     const since = storedSince(request, blockerId(blocker));
     const what = pod ? `${pod.namespace}/${pod.name}` : '';
     return {
-      cause,
+      reason,
       what,
       message,
       ...(remedy !== undefined && { remedy }),

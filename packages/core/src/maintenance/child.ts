@@ -13,10 +13,10 @@ import type { Write } from '../write.ts';
  * Reports whether the node was drained as its current spec demands: completely, and by the
  * generation that the status observed.
  */
-export function isDrained({ history, stage, status, generation }: MaintenanceRequest): boolean {
+export function isDrained({ history, level, status, generation }: MaintenanceRequest): boolean {
   return (
     history.state === 'Drained' &&
-    stage === 'Drain' &&
+    level === 'Drain' &&
     Number(status['observedGeneration'] ?? 0) >= generation
   );
 }
@@ -31,7 +31,7 @@ export function isChanged({ policy }: MaintenanceRequest, wanted: DrainPolicy): 
   return !sameJson(own, other);
 }
 
-/** Returns the write that restores the drain policy and the stage after a user has changed them. */
+/** Returns the write that restores the drain policy and the level after a user has changed them. */
 export function restoreChildWrite(
   child: MaintenanceRequest,
   drain: JsonObject,
@@ -44,7 +44,7 @@ export function restoreChildWrite(
     path: pathOf(child),
     body: {
       metadata: { resourceVersion: child.resourceVersion },
-      spec: { stage: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
+      spec: { level: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
     },
     cache: 'requests',
     adapter: child.adapter.name,
@@ -53,16 +53,16 @@ export function restoreChildWrite(
 }
 
 /**
- * Returns the write that sets the stage: Cordon pauses the Maintenance while its node stays held,
+ * Returns the write that sets the level: Cordon pauses the Maintenance while its node stays held,
  * Drain continues it.
  */
-export function stageWrite(child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write {
+export function levelWrite(child: MaintenanceRequest, level: 'Cordon' | 'Drain'): Write {
   return {
-    description: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
+    description: level === 'Cordon' ? 'pause the drain' : 'continue the drain',
     method: 'PATCH',
     style: 'merge',
     path: pathOf(child),
-    body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
+    body: { metadata: { resourceVersion: child.resourceVersion }, spec: { level } },
     cache: 'requests',
     adapter: child.adapter.name,
     events: [],

@@ -330,7 +330,7 @@ test('the quorum is waived by the one who asks, and asks nothing of an announcem
     whats(run({ ...over, requests: [makeRequest('one', { mayLoseQuorum: true })] })),
     ['create the node lease'],
   );
-  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { stage: 'Announce' })] })), [
+  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { level: 'Announce' })] })), [
     'report on the node',
     'report Announced',
   ]);
@@ -436,8 +436,8 @@ test('pods are watched for as long as somebody wants them gone', () => {
   const watched = (...requests: readonly Partial<MaintenanceRequest>[]): boolean =>
     run({ requests: requests.map((one, index) => makeRequest(`r${index}`, one)) }).watchPods;
   assert.equal(watched({}), true);
-  assert.equal(watched({ stage: 'Cordon' }, {}), true);
-  assert.equal(watched({ stage: 'Cordon' }), false);
+  assert.equal(watched({ level: 'Cordon' }, {}), true);
+  assert.equal(watched({ level: 'Cordon' }), false);
   assert.equal(watched({ deleting: true }), false);
   assert.equal(watched(), false);
 });
@@ -529,7 +529,7 @@ test('our own lease is renewed in time without holding up the drain', () => {
 
 test('Announce touches nothing but says so; Cordon holds and evicts nothing', () => {
   const announced = run({
-    requests: [makeRequest('one', { stage: 'Announce' })],
+    requests: [makeRequest('one', { level: 'Announce' })],
     node: makeNode(),
     leases: noLeases,
     pods: [makePod('a')],
@@ -537,7 +537,7 @@ test('Announce touches nothing but says so; Cordon holds and evicts nothing', ()
   assert.deepEqual(whats(announced), ['report on the node', 'report Announced']);
   assert.match(JSON.stringify(announced.writes[0]?.body), /MaintenancePlanned/);
   const cordoned = run({
-    requests: [makeRequest('one', { stage: 'Cordon' })],
+    requests: [makeRequest('one', { level: 'Cordon' })],
     pods: [makePod('a')],
   });
   assert.deepEqual(cordoned.calls, []);
@@ -679,7 +679,7 @@ const requests = fc.array(
     claim: fc.constantFrom('none' as const, 'ours' as const, 'takenOver' as const),
     finalizer: fc.boolean(),
     deleting: fc.boolean(),
-    stage: fc.constantFrom('Announce' as const, 'Cordon' as const, 'Drain' as const),
+    level: fc.constantFrom('Announce' as const, 'Cordon' as const, 'Drain' as const),
     failure: fc.constantFrom(
       undefined,
       'LeaseLost' as const,
@@ -731,7 +731,7 @@ test('law: nothing is evicted before the hold is seen, without the lease, or for
       assert.equal(snapshot.leases.get(ourLease.key)?.holder, 'us');
       assert.ok(
         snapshot.requests.some(
-          ({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none',
+          ({ deleting, level, claim }) => !deleting && level === 'Drain' && claim !== 'none',
         ),
       );
     }),
@@ -762,9 +762,9 @@ test('law: while somebody is to hold the node, it is not released', () => {
   fc.assert(
     fc.property(snapshots, snapshot => {
       const holders = snapshot.requests.filter(
-        ({ deleting, stage, claim, finalizers, history }) =>
+        ({ deleting, level, claim, finalizers, history }) =>
           !deleting &&
-          stage !== 'Announce' &&
+          level !== 'Announce' &&
           claim !== 'none' &&
           finalizers.length > 0 &&
           history.failure === undefined,

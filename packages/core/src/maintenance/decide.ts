@@ -78,7 +78,7 @@ function decisionOf(
     ...(context.desiredHost && { desiredHost: context.desiredHost }),
     remaining: context.evictable.size,
     watchPods: context.snapshot.requests.some(
-      ({ deleting, stage }) => !deleting && stage === 'Drain',
+      ({ deleting, level }) => !deleting && level === 'Drain',
     ),
     confirmPods: context.confirmPods,
     handOver: context.handOver,

@@ -31,9 +31,9 @@ export function isHeldAlready(node: Node, request: MaintenanceRequest): boolean 
  */
 export function carriesMarks(
   node: Node,
-  { adapter, stage }: Pick<MaintenanceRequest, 'adapter' | 'stage'>,
+  { adapter, level }: Pick<MaintenanceRequest, 'adapter' | 'level'>,
 ): boolean {
-  const { unschedulable, taints, labels } = adapter.marks(stage);
+  const { unschedulable, taints, labels } = adapter.marks(level);
   return (
     (!unschedulable || node.unschedulable) &&
     taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted))) &&

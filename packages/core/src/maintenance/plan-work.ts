@@ -54,7 +54,7 @@ export function workProblem(request: MaintenanceRequest): Problem {
 /** Returns the blocker that keeps its node. */
 export function workBlocker(request: MaintenanceRequest): BlockerInfo {
   return {
-    cause: 'WorkOfPlan',
+    reason: 'WorkOfPlan',
     message: `MaintenancePlan ${request.plan ?? ''} works on the node: it ends within the time limit of its work`,
     remedy: remedyFor(request),
   };

@@ -8,7 +8,7 @@ import { isActive, isDraining, kubeEventFor, startContext } from './reconcile-co
 import { emptyMemo } from './snapshot.ts';
 
 describe('a drain', () => {
-  const cordon = makeRequest('one', { stage: 'Cordon' });
+  const cordon = makeRequest('one', { level: 'Cordon' });
   // Whether it drains, and whether it does so now.
   const rows: readonly (readonly [
     what: string,

@@ -75,7 +75,7 @@ export function hasNode({ granted, holds }: RequestProgress): boolean {
 
 /** Reports whether the request drains the node, and its marks are on the node. */
 export function isDraining(progress: RequestProgress): boolean {
-  return progress.request.stage === 'Drain' && hasNode(progress);
+  return progress.request.level === 'Drain' && hasNode(progress);
 }
 
 /** Reports whether the request drains the node, and the drain neither pauses nor has failed. */

@@ -22,7 +22,7 @@ function out(...names: readonly string[]): PlanSnapshot['outages'] {
     names.map(name => [
       name,
       [
-        { cause: 'NotReady', by: `Node ${name} is not Ready` },
+        { reason: 'NotReady', by: `Node ${name} is not Ready` },
       ] satisfies readonly NodeUnavailability[],
     ]),
   );
@@ -33,7 +33,7 @@ function cordoned(...names: readonly string[]): PlanSnapshot['outages'] {
     names.map(name => [
       name,
       [
-        { cause: 'ForeignCordon', by: `a cordon of ${name} that is not ours` },
+        { reason: 'ForeignCordon', by: `a cordon of ${name} that is not ours` },
       ] satisfies readonly NodeUnavailability[],
     ]),
   );
@@ -178,7 +178,7 @@ describe('the plan itself', () => {
       [before.hooks.length, before.preparing, before.inFlight[0]?.state],
       [1, [], 'Starting'],
     );
-    const runs = [{ ...before.hooks[0], of: 'run', name: 'r', pod: 'r' } as HookRun];
+    const runs = [{ ...before.hooks[0], scope: 'run', name: 'r', pod: 'r' } as HookRun];
     assert.deepEqual(
       decided({}, { ...finishing, hookRuns: runs }).hooks,
       [],
@@ -279,7 +279,7 @@ describe('which node is begun with', () => {
     assert.deepEqual(begun({ nodes: [dead, ...nodesOf(2).slice(1)] }), ['n2']);
     assert.equal(words(decided({ nodes: [dead], outages: out('n1') })), 'Running NotReady');
     const going: PlanSnapshot['outages'] = new Map([
-      ['n1', [{ cause: 'Deleting', by: 'Machine m1, which is being deleted' }]],
+      ['n1', [{ reason: 'Deleting', by: 'Machine m1, which is being deleted' }]],
     ]);
     assert.deepEqual(begun({ outages: going }), ['n2']);
     assert.equal(
@@ -340,7 +340,7 @@ describe('limits', () => {
     const inFlight = [makeInFlight('n1')];
     const outages = new Map([
       ...out('n3'),
-      ['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const,
+      ['n1', [{ reason: 'Plan', by: 'plan kernel' } as const]] as const,
     ]);
     const nodes = nodesOf(4).map(one =>
       one.node.name === 'n3' ? makePlanNode(makeReadyNode('n3', { conditions: [] })) : one,
@@ -357,7 +357,7 @@ describe('limits', () => {
   });
 
   test('a node that stays held because the plan has failed on it is named with the way out', () => {
-    const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const]);
+    const outages = new Map([['n1', [{ reason: 'Plan', by: 'plan kernel' } as const]] as const]);
     const verdicts = [makeVerdict('n1', { verdict: 'Failed', held: true })];
     const { waiting } = decided({ outages, verdicts }, many(3, { maxUnavailable: 1 }));
     assert.equal(
@@ -402,7 +402,7 @@ describe('limits', () => {
       maxUnavailable: 1,
       inFlight: [makeInFlight('n3')],
     };
-    const outages = new Map([['n3', [{ cause: 'Plan', by: 'plan firmware' } as const]] as const]);
+    const outages = new Map([['n3', [{ reason: 'Plan', by: 'plan firmware' } as const]] as const]);
     assert.deepEqual(begun({ others: [other], outages }, many(2)), ['n3']);
     const decision = decided({ others: [other], outages, nodes: nodesOf(2) }, many(2));
     assert.equal(words(decision), 'Running OtherPlanLimit');
@@ -415,7 +415,7 @@ describe('limits', () => {
       makePlanNode(makeReadyNode(`n${index + 1}`, { labels: { zone } })),
     );
     const inFlight = [makeInFlight('n1')];
-    const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const]);
+    const outages = new Map([['n1', [{ reason: 'Plan', by: 'plan kernel' } as const]] as const]);
     assert.deepEqual(
       begun(
         { nodes, outages },

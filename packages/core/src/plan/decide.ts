@@ -222,7 +222,7 @@ function beside(
   const preparation = preparationOf(view, start, now);
   const onHalt =
     halted && isUnderWayAtAll(view)
-      ? [runHooks(view.snapshot, { at: 'OnHalt', of: haltScope }, now)]
+      ? [runHooks(view.snapshot, { at: 'OnHalt', scope: haltScope }, now)]
       : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);

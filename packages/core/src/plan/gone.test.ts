@@ -90,7 +90,7 @@ describe('a node in flight that is deleted', () => {
     Verifying: [{ pod: 'p' }, 'Failed'],
     Soaking: [{ pod: 'p' }, 'Failed'],
     Releasing: [
-      { outcome: { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } },
+      { outcome: { verdict: 'Done', state: 'Soaking', message: 'Done', held: false } },
       'Done, POST',
     ],
   };
@@ -144,7 +144,7 @@ describe('a node in flight that is deleted', () => {
   });
 
   test('in the quiet time after its release has failed; after that it was done', () => {
-    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const outcome = { verdict: 'Done', state: 'Soaking', message: 'Done', held: false } as const;
     const plan = { soakAfterReleaseSeconds: 60 };
     assert.equal(to({ one: { state: 'Releasing', outcome, soakSince: at(-59) }, plan }), 'Failed');
     assert.equal(to({ one: { state: 'Releasing', outcome }, plan }), 'Failed');

@@ -88,7 +88,7 @@ describe('limits, where machines are replaced', () => {
     work: begunWork(work),
     domains: { [zone]: 'a' },
   });
-  const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]]]);
+  const outages = new Map([['n1', [{ reason: 'Plan', by: 'plan kernel' } as const]]]);
 
   test('count a node that is gone where it was', () => {
     const replacing = { work, inFlight: [flying] };
@@ -110,7 +110,7 @@ describe('limits, where machines are replaced', () => {
       createdAt: at(-1),
       machine,
     });
-    const broken = new Map([['s1', [{ cause: 'NotReady', by: 'Node s1 is not Ready' } as const]]]);
+    const broken = new Map([['s1', [{ reason: 'NotReady', by: 'Node s1 is not Ready' } as const]]]);
     const plan = {
       work,
       membership: 'Snapshot',

@@ -24,7 +24,7 @@ export type Verdict = (typeof verdictTypes)[number];
 export type Outcome = {
   readonly verdict: Verdict;
   /** State in which it ended. */
-  readonly step: NodeState;
+  readonly state: NodeState;
   readonly message: string;
   /** True if the node stays held: its Maintenance is left for a person to delete. */
   readonly held: boolean;
@@ -180,7 +180,7 @@ export type NodeVerdict = {
   readonly uid: string;
   readonly stage: string;
   readonly verdict: Verdict;
-  readonly step: NodeState;
+  readonly state: NodeState;
   readonly message: string;
   readonly startedAt: Temporal.Instant;
   readonly completedAt: Temporal.Instant;

@@ -23,8 +23,8 @@ function lastOf(slices: readonly RecordSlice[]): number {
 }
 
 /** Reports whether anything was done to the node in that turn, beyond holding and draining it. */
-export function hadBegun({ step }: Pick<NodeVerdict, 'step'>): boolean {
-  return step !== 'Starting' && step !== 'Holding';
+export function hadBegun({ state }: Pick<NodeVerdict, 'state'>): boolean {
+  return state !== 'Starting' && state !== 'Holding';
 }
 
 /**

@@ -208,7 +208,7 @@ describe('a node in flight', () => {
         'Holding, OtherPlanWorks',
         `a boot while it is ${state} would be taken for its own`,
       );
-    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const outcome = { verdict: 'Done', state: 'Soaking', message: 'Done', held: false } as const;
     assert.equal(
       beside('Releasing', { outcome, soakSince: at(-1) }),
       'Holding, OtherPlanWorks',
@@ -462,7 +462,7 @@ describe('a node in flight', () => {
   });
 
   test('is released before its verdict is recorded, and its slot is free after that', () => {
-    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const outcome = { verdict: 'Done', state: 'Soaking', message: 'Done', held: false } as const;
     const releasing = { state: 'Releasing', one: { outcome } } as const;
     const writes = (given: Given): readonly string[] =>
       (step(given).writes ?? []).map(({ description: what }) => what);
@@ -584,7 +584,7 @@ describe('a node in flight', () => {
   });
 
   test('that an earlier revision has left held waits for somebody, and passes no stage, approval or gate', () => {
-    const outcome = { verdict: 'Failed', step: 'Working', message: 'no', held: true } as const;
+    const outcome = { verdict: 'Failed', state: 'Working', message: 'no', held: true } as const;
     const left = { state: 'Releasing', one: { revision: 'r0', outcome } } as const;
     assert.equal(to({ ...left, node: { due: false } }), 'Skipped');
     assert.equal(to(left), 'Failed held');
@@ -594,7 +594,7 @@ describe('a node in flight', () => {
   });
 
   test('whose pod is still ending has it named, so that no other plan begins beside it', () => {
-    const outcome = { verdict: 'Failed', step: 'Working', message: 'no', held: true } as const;
+    const outcome = { verdict: 'Failed', state: 'Working', message: 'no', held: true } as const;
     // The turn began anew with the edit: the pod has the name of the turn before.
     const ending = {
       name: 'kernel-0123456789abcdef-n1-1',
@@ -646,7 +646,7 @@ describe('what everything depends on', () => {
         ({ node }) =>
           [
             node.name,
-            [{ cause: 'NotReady', by: `Node ${node.name} is not Ready` } as const],
+            [{ reason: 'NotReady', by: `Node ${node.name} is not Ready` } as const],
           ] as const,
       ),
     );
@@ -682,7 +682,7 @@ describe('what everything depends on', () => {
       const outages = new Map(
         names
           .slice(0, lost)
-          .map(name => [name, [{ cause: 'NotReady', by: name } as const]] as const),
+          .map(name => [name, [{ reason: 'NotReady', by: name } as const]] as const),
       );
       return (
         decidePlan(

@@ -10,7 +10,7 @@ test('a node whose machine is being deleted is out of service, by whoever rolls 
   const machines = [{ name: 'm1', nodeName: 'n1' }];
   assert.deepEqual(
     [...outagesOf({ nodes, requests: [], plans: [], machines })],
-    [['n1', [{ cause: 'Deleting', by: 'Machine m1, which is being deleted' }]]],
+    [['n1', [{ reason: 'Deleting', by: 'Machine m1, which is being deleted' }]]],
   );
 });
 
@@ -44,7 +44,7 @@ test('a node is in service when pods can run on it: whoever keeps them from it b
     const nodes = [tainted, makeReadyNode('n2'), makeReadyNode('n3')];
     const outages = outagesOf({ nodes, requests: [], plans: [], machines: [] });
     assert.deepEqual(
-      [...outages].map(([name, [first]]) => [name, first?.cause]),
+      [...outages].map(([name, [first]]) => [name, first?.reason]),
       wanted === 'in service' ? [] : [['n1', wanted]],
       key,
     );

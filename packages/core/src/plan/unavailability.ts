@@ -6,7 +6,7 @@ import type { InFlight } from './in-flight.ts';
 
 /** A reason why a node is out of service. */
 export type NodeUnavailability = {
-  readonly cause: 'Plan' | 'Maintenance' | 'ForeignCordon' | 'NotReady' | 'Deleting';
+  readonly reason: 'Plan' | 'Maintenance' | 'ForeignCordon' | 'NotReady' | 'Deleting';
   /** Text for people: `plan firmware`, `Maintenance disks`, `a cordon that is not ours`. */
   readonly by: string;
 };
@@ -27,9 +27,9 @@ type Inputs = {
 };
 
 /** Reports whether it waits for its time, or was given up: the node is in service. */
-function isIdle({ stage, history, status }: MaintenanceRequest): boolean {
+function isIdle({ level, history, status }: MaintenanceRequest): boolean {
   return (
-    stage === 'Announce' ||
+    level === 'Announce' ||
     history.failure === 'Released' ||
     history.failure === 'NodeNotFound' ||
     ((history.state ?? 'Pending') === 'Pending' && typeof status['scheduledTime'] === 'string')
@@ -40,17 +40,17 @@ function ofNode(node: Node, claimed: boolean): readonly NodeUnavailability[] {
   const found: NodeUnavailability[] = [];
   const ready = conditionOf(node, 'Ready');
   if (ready?.status !== 'True')
-    found.push({ cause: 'NotReady', by: `Node ${node.name} is not Ready` });
-  if (node.deleting) found.push({ cause: 'Deleting', by: `Node ${node.name} is being deleted` });
+    found.push({ reason: 'NotReady', by: `Node ${node.name} is not Ready` });
+  if (node.deleting) found.push({ reason: 'Deleting', by: `Node ${node.name} is being deleted` });
   const [removal, unready] = [removalTaint(node), unreadyTaint(node)];
   if (removal !== undefined)
     found.push({
-      cause: 'Deleting',
+      reason: 'Deleting',
       by: `taint ${taintId(removal)} of ${node.name}, which is being removed`,
     });
   else if (unready !== undefined && ready?.status === 'True')
     found.push({
-      cause: 'NotReady',
+      reason: 'NotReady',
       by: `taint ${taintId(unready)} of ${node.name}, on which no pod can run`,
     });
   if (node.unschedulable && !claimed) {
@@ -58,7 +58,7 @@ function ofNode(node: Node, claimed: boolean): readonly NodeUnavailability[] {
       node.holdRecord === undefined
         ? `a cordon of ${node.name} that is not ours`
         : `a hold of ${node.name} that is being released`;
-    found.push({ cause: node.holdRecord === undefined ? 'ForeignCordon' : 'Maintenance', by });
+    found.push({ reason: node.holdRecord === undefined ? 'ForeignCordon' : 'Maintenance', by });
   }
   return found;
 }
@@ -81,20 +81,20 @@ export function outagesOf({
     else if (!list.some(({ by }) => by === outage.by)) list.push(outage);
   };
   for (const { name, inFlight } of plans)
-    for (const { node } of inFlight) add(node, { cause: 'Plan', by: outageBy(name) });
+    for (const { node } of inFlight) add(node, { reason: 'Plan', by: outageBy(name) });
   for (const request of requests) {
     if (isIdle(request)) continue;
     const outage: NodeUnavailability =
       request.plan === undefined
-        ? { cause: 'Maintenance', by: `${request.adapter.kind} ${request.name}` }
-        : { cause: 'Plan', by: outageBy(request.plan) };
+        ? { reason: 'Maintenance', by: `${request.adapter.kind} ${request.name}` }
+        : { reason: 'Plan', by: outageBy(request.plan) };
     add(request.nodeName, outage);
   }
   for (const node of nodes)
     for (const outage of ofNode(node, all.has(node.name))) add(node.name, outage);
   // A rollout deletes the old Machines: their nodes are drained and gone soon, and are still Ready.
   for (const { name, nodeName } of machines)
-    add(nodeName, { cause: 'Deleting', by: `Machine ${name}, which is being deleted` });
+    add(nodeName, { reason: 'Deleting', by: `Machine ${name}, which is being deleted` });
   return all;
 }
 

@@ -87,7 +87,7 @@ describe('whatever becomes of a canary that has its verdict', () => {
       const failed = {
         nodes,
         verdicts: [
-          makeVerdict('n1', { stage: 'canary', verdict: 'Failed', step: 'Working', held: true }),
+          makeVerdict('n1', { stage: 'canary', verdict: 'Failed', state: 'Working', held: true }),
         ],
       };
       for (const halt of [{ inFirstStage: 1 }, { maxFailures: 0 }, { consecutive: 1 }]) {
@@ -161,7 +161,7 @@ describe('whatever becomes of a canary that has its verdict', () => {
     );
     const of = {
       nodes: [master, ...rest],
-      verdicts: [makeVerdict('n1', { stage: 'canary', verdict: 'Failed', step: 'Working' })],
+      verdicts: [makeVerdict('n1', { stage: 'canary', verdict: 'Failed', state: 'Working' })],
     };
     assert.equal(
       decided(of, { stages: [canary()], halt: { inFirstStage: 1 }, controlPlane: 'First' }).phase,
@@ -234,7 +234,7 @@ describe('A, B and A again are three runs', () => {
     const inFlight = [
       makeInFlight('n1', {
         state: 'Releasing',
-        outcome: { verdict: 'Done', step: 'Soaking', message: 'Done', held: false },
+        outcome: { verdict: 'Done', state: 'Soaking', message: 'Done', held: false },
       }),
     ];
     const { writes } = decidePlan(
@@ -270,9 +270,9 @@ function letsGo({ due = true, selected = true, plan = {}, of = {}, verdict = {} 
       verdicts:
         verdict === 'none'
           ? []
-          : [makeVerdict('n1', { verdict: 'Failed', step: 'Working', held: true, ...verdict })],
+          : [makeVerdict('n1', { verdict: 'Failed', state: 'Working', held: true, ...verdict })],
       children: new Map([[name, makeRequest(name, { plan: 'kernel', nodeName: 'n1' })]]),
-      outages: new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' }]]]),
+      outages: new Map([['n1', [{ reason: 'Plan', by: 'plan kernel' }]]]),
       windows: [closed],
       ...of,
     },
@@ -368,7 +368,7 @@ describe('no hold is without an owner', () => {
   test('a node on which the work has failed is in the rollback, though it is still old', () => {
     const old = {
       nodes: nodesOf(2, { due: false }),
-      verdicts: [makeVerdict('n1', { verdict: 'Failed', step: 'Working' })],
+      verdicts: [makeVerdict('n1', { verdict: 'Failed', state: 'Working' })],
     };
     const undone = { undo: true, revision: 'r2', expressions: { due: '!(is it old)' } } as const;
     assert.deepEqual(begun(old, undone), ['n1'], 'at once');
@@ -386,7 +386,7 @@ describe('no hold is without an owner', () => {
     );
     const drained = {
       ...old,
-      verdicts: [makeVerdict('n1', { verdict: 'Failed', step: 'Holding' })],
+      verdicts: [makeVerdict('n1', { verdict: 'Failed', state: 'Holding' })],
     };
     assert.deepEqual(begun(drained, undone), [], 'nothing was done to it');
   });
@@ -434,7 +434,7 @@ describe('a node that is skipped, or not asked for any more, before its work beg
         );
       }
       const over = {
-        verdicts: [makeVerdict('n1', { verdict: 'Requeued', step: 'Holding' })],
+        verdicts: [makeVerdict('n1', { verdict: 'Requeued', state: 'Holding' })],
         nodes: [makePlanNode(makeReadyNode('n1'), node), ...nodesOf(3).slice(1)],
       };
       assert.deepEqual(begun(over, plan), ['n2']);
@@ -486,7 +486,7 @@ describe('nodes that are due after their turn', () => {
 
   test('a plan that leaves out what others have cordoned counts it as skipped, not as due', () => {
     const outages: PlanSnapshot['outages'] = new Map([
-      ['n1', [{ cause: 'ForeignCordon', by: 'a cordon' }]],
+      ['n1', [{ reason: 'ForeignCordon', by: 'a cordon' }]],
     ]);
     const { phase, counts } = decided(
       { outages, nodes: nodesOf(1) },
@@ -503,7 +503,7 @@ describe('who is chosen', () => {
     const of = { nodes: [dead, own], ownNode: 'n2' };
     assert.deepEqual(begun(of), ['n2']);
     const cordoned: PlanSnapshot['outages'] = new Map([
-      ['n1', [{ cause: 'ForeignCordon', by: 'a cordon of n1' }]],
+      ['n1', [{ reason: 'ForeignCordon', by: 'a cordon of n1' }]],
     ]);
     assert.deepEqual(
       begun(
@@ -523,7 +523,7 @@ describe('who is chosen', () => {
       begun({
         nodes: nodesOf(3),
         ownNode: 'n2',
-        outages: new Map([...cordoned, ['n3', [{ cause: 'Deleting', by: 'Machine m3' }]]]),
+        outages: new Map([...cordoned, ['n3', [{ reason: 'Deleting', by: 'Machine m3' }]]]),
       }),
       [],
       'the last one in service stays',
@@ -554,7 +554,7 @@ describe('who is chosen', () => {
 
   test('a node on which another plan has failed is nobody’s first choice; one that another plan has in flight is shared', () => {
     const outages: PlanSnapshot['outages'] = new Map([
-      ['n3', [{ cause: 'Plan', by: 'plan firmware' }]],
+      ['n3', [{ reason: 'Plan', by: 'plan firmware' }]],
     ]);
     assert.deepEqual(begun({ outages }), ['n1']);
     const only = decided({ outages, nodes: nodesOf(3).slice(2) });
@@ -567,7 +567,9 @@ describe('who is chosen', () => {
       { name: 'firmware', selected: new Set(['n3']), inFlight: [makeInFlight('n3')] },
     ];
     assert.deepEqual(begun({ outages, others }), ['n3']);
-    const gone: PlanSnapshot['outages'] = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' }]]]);
+    const gone: PlanSnapshot['outages'] = new Map([
+      ['n1', [{ reason: 'Plan', by: 'plan kernel' }]],
+    ]);
     assert.deepEqual(begun({ outages: gone }), ['n1'], 'what it has left itself is its own');
   });
 });

@@ -81,7 +81,7 @@ export function isOver(verdict: NodeVerdict | undefined): boolean {
 }
 
 function isCordoned(name: string, outages: PlanSnapshot['outages']): boolean {
-  return (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
+  return (outages.get(name) ?? []).some(({ reason }) => reason === 'ForeignCordon');
 }
 
 /**

@@ -48,7 +48,7 @@ export function drainRequest(
     finalizers: [],
     claim: 'ours',
     nodeName,
-    stage: 'Drain',
+    level: 'Drain',
     mayLoseQuorum: true,
     policy,
     history: noHistory,

@@ -29,7 +29,7 @@ test('something can be in the way of a drain that goes on', () => {
     isDraining(makeRequest('one', over));
   assert.equal(draining({}), true);
   assert.equal(draining({ deleting: true }), false);
-  assert.equal(draining({ stage: 'Cordon' }), false);
+  assert.equal(draining({ level: 'Cordon' }), false);
   assert.equal(draining({ history: { ...noHistory, state: 'Drained' } }), false);
   assert.equal(draining({ history: { ...noHistory, state: 'Draining' } }), true);
 });
@@ -75,7 +75,7 @@ test('a drain at a keyboard is ours, asks for no lease, and may cost the quorum:
     nodeName: 'n1',
     deleting: false,
     claim: 'ours',
-    stage: 'Drain',
+    level: 'Drain',
     mayLoseQuorum: true,
     finalizers: [],
   });

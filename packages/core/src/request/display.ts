@@ -22,6 +22,6 @@ export function endsOf({ status }: MaintenanceRequest): string {
 }
 
 /** Reports whether its drain goes on, so that it can be blocked. */
-export function isDraining({ deleting, history, stage }: MaintenanceRequest): boolean {
-  return !deleting && stage === 'Drain' && history.state !== 'Drained';
+export function isDraining({ deleting, history, level }: MaintenanceRequest): boolean {
+  return !deleting && level === 'Drain' && history.state !== 'Drained';
 }

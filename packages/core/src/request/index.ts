@@ -26,4 +26,4 @@ export {
   type RequestedStart,
   statusPathOf,
 } from './request.ts';
-export type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
+export type { MaintenanceFailure, MaintenanceLevel, MaintenanceState } from './words.ts';

@@ -16,20 +16,20 @@ test('an input is an object that says what was said, and is named like its node 
   assert.deepEqual(maintenanceObject(bare), {
     ...common,
     metadata: { name: 'n1' },
-    spec: { nodeName: 'n1', stage: 'Drain', drain },
+    spec: { nodeName: 'n1', level: 'Drain', drain },
   });
   assert.deepEqual(
     maintenanceObject({
       ...bare,
       name: 'disk',
-      stage: 'Cordon',
+      level: 'Cordon',
       reason: 'a new disk',
       requester: 'ann',
     }),
     {
       ...common,
       metadata: { name: 'disk' },
-      spec: { nodeName: 'n1', stage: 'Cordon', reason: 'a new disk', requester: 'ann', drain },
+      spec: { nodeName: 'n1', level: 'Cordon', reason: 'a new disk', requester: 'ann', drain },
     },
   );
 });

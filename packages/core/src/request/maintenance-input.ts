@@ -1,7 +1,7 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import type { KindAdapter, MaintenanceRequest } from './request.ts';
 import { pathOf } from './request.ts';
-import type { MaintenanceStage } from './words.ts';
+import type { MaintenanceLevel } from './words.ts';
 
 /**
  * Input of a user: one node out of service, and how. The maintenance is named like its node if no
@@ -10,7 +10,7 @@ import type { MaintenanceStage } from './words.ts';
 export type MaintenanceInput = {
   readonly node: string;
   readonly name?: string;
-  readonly stage?: MaintenanceStage;
+  readonly level?: MaintenanceLevel;
   readonly reason?: string;
   readonly requester?: string;
   readonly drain: {
@@ -26,7 +26,7 @@ export type MaintenanceInput = {
 export function maintenanceObject({
   node,
   name = node,
-  stage = 'Drain',
+  level = 'Drain',
   reason,
   requester,
   drain,
@@ -37,7 +37,7 @@ export function maintenanceObject({
     metadata: { name },
     spec: {
       nodeName: node,
-      stage,
+      level,
       ...(reason !== undefined && { reason }),
       ...(requester !== undefined && { requester }),
       drain: { ...drain },

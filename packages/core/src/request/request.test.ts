@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { makeRequest } from '../testing/make.ts';
 import { marksOf } from './request.ts';
 
-test('what kinds can put on a node is all that they put there at any stage, each taint once, and that nothing is scheduled', () => {
+test('what kinds can put on a node is all that they put there at any level, each taint once, and that nothing is scheduled', () => {
   const { adapter } = makeRequest('one');
   const labelled = {
     ...adapter,
-    marks: (stage: Parameters<typeof adapter.marks>[0]) => ({
-      ...adapter.marks(stage),
+    marks: (level: Parameters<typeof adapter.marks>[0]) => ({
+      ...adapter.marks(level),
       unschedulable: false,
-      labels: { stage },
+      labels: { level },
     }),
   };
   const { unschedulable, taints, labels } = marksOf([adapter, labelled]);
@@ -19,5 +19,5 @@ test('what kinds can put on a node is all that they put there at any stage, each
     taints.map(({ key }) => key),
     ['node.kubernetes.io/unschedulable', 'test/drain'],
   );
-  assert.deepEqual(labels, { stage: 'Drain' });
+  assert.deepEqual(labels, { level: 'Drain' });
 });

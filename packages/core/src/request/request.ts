@@ -6,7 +6,7 @@ import { taintId } from '../node/node.ts';
 import type { QuorumRule } from '../quorum/quorum.ts';
 import type { VmTrackingState } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
-import type { MaintenanceFailure, MaintenanceStage, MaintenanceState } from './words.ts';
+import type { MaintenanceFailure, MaintenanceLevel, MaintenanceState } from './words.ts';
 
 /**
  * Collection path of Drydock's own kind, whose objects are created by users, plans and
@@ -68,7 +68,7 @@ export type MaintenanceRequest = {
   readonly nodeName: string;
   readonly reason?: string;
   readonly requester?: string;
-  readonly stage: MaintenanceStage;
+  readonly level: MaintenanceLevel;
   /** Requested start; missing for kinds that begin at once. */
   readonly start?: RequestedStart;
   /**
@@ -118,18 +118,18 @@ export function hasFinalizer({ adapter, finalizers }: MaintenanceRequest): boole
   return adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
 }
 
-const stages: readonly MaintenanceStage[] = ['Announce', 'Cordon', 'Drain'];
+const levels: readonly MaintenanceLevel[] = ['Announce', 'Cordon', 'Drain'];
 
 const allMarks = new WeakMap<readonly KindAdapter[], Marks>();
 
 /**
- * Returns everything that these kinds can set on a node, at any stage: a hold changes nothing else
+ * Returns everything that these kinds can set on a node, at any level: a hold changes nothing else
  * of it. Of two taints that differ in their value the last is returned.
  */
 export function marksOf(adapters: readonly KindAdapter[]): Marks {
   const known = allMarks.get(adapters);
   if (known !== undefined) return known;
-  const all = adapters.flatMap(({ marks }) => stages.map(marks));
+  const all = adapters.flatMap(({ marks }) => levels.map(marks));
   const taints = new Map(
     all.flatMap(({ taints }) => taints.map(taint => [taintId(taint), taint] as const)),
   );
@@ -181,7 +181,7 @@ export type KindAdapter = {
   readonly quorum: QuorumRule;
   /** True if its status names the blockers of a drain. */
   readonly namesBlockers?: true;
-  readonly marks: (stage: MaintenanceStage) => Marks;
+  readonly marks: (level: MaintenanceLevel) => Marks;
   /** Function that returns the Lease for a node; undefined if this kind uses none. */
   readonly lease: (nodeName: string) => LeaseName | undefined;
   /** Reporting component of its events. */

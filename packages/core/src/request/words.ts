@@ -4,7 +4,7 @@
  * Stage that a maintenance goes to. Announce changes nothing; Cordon keeps new pods away; Drain
  * empties the node.
  */
-export type MaintenanceStage = 'Announce' | 'Cordon' | 'Drain';
+export type MaintenanceLevel = 'Announce' | 'Cordon' | 'Drain';
 
 /** State of a maintenance. Each served kind has its own words for it. */
 export type MaintenanceState =

@@ -116,7 +116,7 @@ export function makeVerdict(node: string, over: Partial<NodeVerdict> = {}): Node
     uid: `uid-${node}`,
     stage: 'rest',
     verdict: 'Done',
-    step: 'Soaking',
+    state: 'Soaking',
     message: 'Done',
     startedAt: at(-600),
     completedAt: at(-300),

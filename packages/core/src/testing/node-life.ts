@@ -19,7 +19,7 @@ export function playDrains(world: PlanWorld): void {
       if (node !== undefined && !isHeld) release(world, node);
     } else if (nodes.has(child.nodeName)) {
       world.setNode(child.nodeName, { unschedulable: true, holdRecord: '{}' });
-      if (!isDrained(child) && child.stage === 'Drain')
+      if (!isDrained(child) && child.level === 'Drain')
         children.set(name, {
           ...child,
           history: { ...child.history, state: 'Drained' },

@@ -298,12 +298,12 @@ export class PlanWorld {
 
   /** Either how far it goes, or its drain, which is put back. */
   #patchChild(child: MaintenanceRequest, body: JsonObject): void {
-    const { stage, drain } = body['spec'] as {
-      readonly stage?: MaintenanceRequest['stage'];
+    const { level, drain } = body['spec'] as {
+      readonly level?: MaintenanceRequest['level'];
       readonly drain?: unknown;
     };
-    if (drain !== undefined || stage === undefined) return this.editChild(child.name, false);
-    this.children.set(child.name, { ...child, stage, generation: child.generation + 1 });
+    if (drain !== undefined || level === undefined) return this.editChild(child.name, false);
+    this.children.set(child.name, { ...child, level, generation: child.generation + 1 });
   }
 
   #deletePod(name: string, { preconditions }: JsonObject): void {

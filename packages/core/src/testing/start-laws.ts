@@ -69,7 +69,7 @@ export class StartLaws {
   ): void {
     for (const hook of hooks) {
       const of = { BeforeRun: 'run', BeforeStage: `stage ${stage}` }[hook.at as string];
-      const run = hookRuns.find(one => one.name === hook.name && one.of === of);
+      const run = hookRuns.find(one => one.name === hook.name && one.scope === of);
       const isOver =
         run?.state === 'Succeeded' || (run?.state === 'Failed' && hook.onFailure === 'Continue');
       assert.ok(

@@ -82,7 +82,7 @@ test('what is asked for is what is made', async () => {
   );
   assert.deepEqual(specOf(api.calls[0]), {
     nodeName: 'w1',
-    stage: 'Drain',
+    level: 'Drain',
     reason: 'new disk',
     drain: { force: true, deleteEmptyDirData: false },
   });

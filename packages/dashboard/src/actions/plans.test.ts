@@ -21,7 +21,7 @@ function planOf(spec: JsonObject = {}) {
     spec: { nodeSelector: {}, work: { none: {} }, ...spec },
     status: {
       observedGeneration: 1,
-      waiting: [{ reason: 'Approval', message: 'somebody', since: time }],
+      waiting: [{ reason: 'Approval', message: 'somebody', startTime: time }],
       run: { id: '1', revision: 'r1', startTime: time, stage: 'canary' },
     },
   });

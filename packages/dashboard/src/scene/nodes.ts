@@ -12,7 +12,7 @@ export type HoldView = {
   readonly name: string;
   /** Phase in the kind's own spelling. */
   readonly phase: string;
-  readonly stage: string;
+  readonly level: string;
   readonly reason?: string;
   readonly requester?: string;
   /** MaintenancePlan that the maintenance belongs to. */

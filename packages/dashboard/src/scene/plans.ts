@@ -34,7 +34,7 @@ export type PlanStageView = {
 export type PlanFailureView = {
   readonly node: string;
   readonly stage: string;
-  readonly step: string;
+  readonly state: string;
   readonly message: string;
   /** RFC 3339: time of the failure; empty when unknown. */
   readonly at: string;

@@ -82,9 +82,9 @@ export function machineView(request: MachineRequest): MachineView {
 export function windowView({ name, problem, status }: MaintenanceWindow): WindowView {
   const { open, next } = status as {
     readonly open?: boolean;
-    readonly next?: { readonly from: string; readonly to: string };
+    readonly next?: { readonly startTime: string; readonly endTime: string };
   };
-  const until = open === true ? next?.to : next?.from;
+  const until = open === true ? next?.endTime : next?.startTime;
   return {
     key: name,
     ...(open !== undefined && { open }),

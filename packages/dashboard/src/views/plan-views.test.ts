@@ -34,13 +34,13 @@ function inFlight(node: string): JsonObject {
     revision: 'r1',
     state: 'Rebooting',
     startTime: time,
-    since: time,
+    stateStartTime: time,
     attempt: 1,
   };
 }
 
 function wait(reason: string, more: JsonObject = {}): JsonObject {
-  return { reason, message: `message of ${reason}`, since: time, ...more };
+  return { reason, message: `message of ${reason}`, startTime: time, ...more };
 }
 
 const run = { id: '1', revision: 'r1', startTime: time };
@@ -115,7 +115,7 @@ test('the latest failures come first', () => {
   const failures = ['a', 'b'].map(node => ({
     node,
     stage: 'rest',
-    step: 'Working',
+    state: 'Working',
     message: 'no',
     time,
     held: node === 'b',
@@ -142,7 +142,7 @@ test('however long a status is, the view is short', () => {
     failures: many.map(node => ({
       node,
       stage: long,
-      step: long,
+      state: long,
       message: long,
       time,
       held: true,
@@ -164,7 +164,7 @@ test('a status of another operator, or of nobody, is shown as far as it can be u
     nodes: { due: 'many', done: -1, failed: 2 },
     resolved: [],
     stages: [7, null, { name: 7 }],
-    inFlight: [{ ...inFlight('w1'), state: 'Dancing', since: 'yesterday' }],
+    inFlight: [{ ...inFlight('w1'), state: 'Dancing', stateStartTime: 'yesterday' }],
     waiting: [null, { reason: 'Window', until: 'tomorrow' }],
     failures: 'none',
   });
@@ -206,14 +206,14 @@ test('an approval is asked for with the run, its revision and the stage, and onl
 
 test('when it began, its deadline, and what has been foretold of this run and no other', () => {
   const forecast = {
-    rehearsedAt: time,
-    takenAt: time,
+    rehearsalTime: time,
+    snapshotTime: time,
     runID: '1',
     specHash: 'abc',
     finishes: true,
-    endTime: '2026-05-01T11:00:00Z',
-    latestEndTime: '2026-05-01T11:30:00Z',
-    firstEndTime: '2026-05-01T10:50:00Z',
+    estimatedCompletionTime: '2026-05-01T11:00:00Z',
+    latestCompletionTime: '2026-05-01T11:30:00Z',
+    firstEstimatedCompletionTime: '2026-05-01T10:50:00Z',
     nodes: 9,
     windows: 1,
     podsMoved: 40,

@@ -71,7 +71,7 @@ function nodeInFlight(raw: JsonObject, waiting: readonly PlanWaitView[]): PlanNo
     node,
     stage: textIn(raw, 'stage'),
     state: nodeStates.find(state => state === raw['state']) ?? 'Starting',
-    since: timeIn(raw, 'since'),
+    since: timeIn(raw, 'stateStartTime'),
     ...(wait && { wait }),
   };
 }
@@ -89,7 +89,7 @@ function failureView(raw: JsonObject): PlanFailureView {
   return {
     node: textIn(raw, 'node'),
     stage: textIn(raw, 'stage'),
-    step: textIn(raw, 'step'),
+    state: textIn(raw, 'state'),
     message: textIn(raw, 'message'),
     at: timeIn(raw, 'time'),
     held: raw['held'] === true,

@@ -105,7 +105,7 @@ export function blockerView(blocker: BlockerSummary): BlockerView {
   return {
     ...blocker,
     // The words are the core's own: they come from a status that the operator wrote.
-    stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<
+    stuck: needsHelp({ reason: blocker.reason, message: blocker.message } as Parameters<
       typeof needsHelp
     >[0]),
   };
@@ -124,7 +124,7 @@ export function holdView(
     ...(namespace !== undefined && { namespace }),
     name: request.name,
     phase: phaseOf(request),
-    stage: request.stage,
+    level: request.level,
     ...(reason !== undefined && reason !== '' && { reason }),
     ...(requester !== undefined && requester !== '' && { requester }),
     ...(request.plan !== undefined && { plan: request.plan }),

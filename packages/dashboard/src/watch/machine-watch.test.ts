@@ -150,7 +150,7 @@ test('windows are shown as the operator has last said of them', async () => {
   at.make(windows, { metadata: { name: 'wrong' }, spec: { ...spec, timeZone: 'Nowhere/Atall' } });
   const status = {
     open: false,
-    next: { from: '2026-01-01T22:00:00Z', to: '2026-01-02T04:00:00Z' },
+    next: { startTime: '2026-01-01T22:00:00Z', endTime: '2026-01-02T04:00:00Z' },
   };
   at.ports
     .call({

@@ -196,7 +196,7 @@ test('an outlook says how many pods would leave and what would be in the way, an
   const told = mirror.told;
   const outlook = observer.outlook('w1', { force: false, deleteEmptyDirData: false });
   assert.deepEqual(
-    [outlook.stay, outlook.blockers.map(({ what, cause }) => `${what} ${cause}`)],
+    [outlook.stay, outlook.blockers.map(({ what, reason }) => `${what} ${reason}`)],
     [0, ['shop/alone Unmanaged']],
   );
   assert.deepEqual(observer.outlook('w1', { force: true, deleteEmptyDirData: false }).blockers, []);

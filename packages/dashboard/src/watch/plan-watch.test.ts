@@ -133,7 +133,7 @@ test('what it waits for is approved once, under its own name, and goes with the 
   const { observer, end } = await observingPlans(at, clock);
   const run = { id: '1', revision: 'r1', startTime: '2026-01-01T00:00:00Z', stage: 'canary' };
   const waiting = [
-    { reason: 'Approval', message: 'somebody has to agree', since: '2026-01-01T00:00:00Z' },
+    { reason: 'Approval', message: 'somebody has to agree', startTime: '2026-01-01T00:00:00Z' },
   ];
   await report(at, clock, { phase: 'AwaitingApproval', observedGeneration: 1, run, waiting });
   const [view] = observer.scene().plans;

@@ -6,7 +6,7 @@ import { isView, readView, viewText } from './address.ts';
 import { countsOf, fleetStateOf, type Grouping, groupsOf, stepOf } from './fleet.ts';
 
 const stuck: BlockerView = {
-  cause: 'BudgetNeverAllows',
+  reason: 'BudgetNeverAllows',
   what: 'shop/pay-1',
   message: 'the budget allows none',
   stuck: true,

@@ -79,14 +79,14 @@ test('a failure: where, why, and whether the node is still held', () => {
   const failure = {
     node: 'w1',
     stage: 'rest',
-    step: 'Working',
+    state: 'Working',
     message: 'exit code 1',
     at: '',
     held: true,
   };
   assert.equal(failureText(failure), 'work in progress: exit code 1; the node stays held');
-  assert.equal(failureText({ ...failure, step: 'Dancing', held: false }), 'Dancing: exit code 1');
-  assert.equal(failureText({ ...failure, step: '', held: false }), 'exit code 1');
+  assert.equal(failureText({ ...failure, state: 'Dancing', held: false }), 'Dancing: exit code 1');
+  assert.equal(failureText({ ...failure, state: '', held: false }), 'exit code 1');
 });
 
 test('what can be done to it', () => {

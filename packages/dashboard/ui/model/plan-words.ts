@@ -118,9 +118,9 @@ export function waitText(wait: PlanWaitView, nowMs: number): string {
   return [wait.message, end].filter(text => text !== '').join('; ');
 }
 
-/** Returns the step at which a node failed, the reason, and whether it is still held. */
-export function failureText({ step, message, held }: PlanFailureView): string {
-  const at = own(stateWords, step) ?? step;
+/** Returns the state in which a node failed, the reason, and whether it is still held. */
+export function failureText({ state, message, held }: PlanFailureView): string {
+  const at = own(stateWords, state) ?? state;
   return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
 }
 

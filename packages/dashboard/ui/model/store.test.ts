@@ -22,7 +22,7 @@ function makePod(name: string, node: string, over: Partial<PodView> = {}): PodVi
 }
 
 const stuck: BlockerView = {
-  cause: 'BudgetNeverAllows',
+  reason: 'BudgetNeverAllows',
   what: 'shop/pay-1',
   message: 'the budget allows none',
   stuck: true,

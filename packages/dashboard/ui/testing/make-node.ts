@@ -22,7 +22,7 @@ export function makeHold(over: Partial<HoldView> = {}): HoldView {
     kind: 'Maintenance',
     name: 'w1',
     phase: 'Draining',
-    stage: 'Drain',
+    level: 'Drain',
     since: '2026-01-01T00:00:00Z',
     toEvict: 2,
     gone: 0,

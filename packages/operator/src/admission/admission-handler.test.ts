@@ -422,7 +422,7 @@ describe('the quorum anywhere else', () => {
 
   test('leaves those out that announce only, or have given their node back', async () => {
     const api = three();
-    api.put(pathOf(maintenance, 'other'), object('other', 'cp-2', { stage: 'Announce' }));
+    api.put(pathOf(maintenance, 'other'), object('other', 'cp-2', { level: 'Announce' }));
     api.put(pathOf(maintenance, 'another'), {
       ...object('another', 'cp-1'),
       status: { failure: 'Released' },
@@ -441,7 +441,7 @@ describe('the quorum anywhere else', () => {
       await ask(
         api,
         maintenance,
-        creation(maintenance, object('new', 'cp-0', { stage: 'Announce' })),
+        creation(maintenance, object('new', 'cp-0', { level: 'Announce' })),
       ),
       'allowed',
     );
@@ -453,7 +453,7 @@ describe('the quorum anywhere else', () => {
       await ask(
         api,
         maintenance,
-        creation(maintenance, object('new', 'cp-0', { stage: 'Cordon' })),
+        creation(maintenance, object('new', 'cp-0', { level: 'Cordon' })),
       ),
       /violate etcd quorum/,
     );
@@ -462,10 +462,10 @@ describe('the quorum anywhere else', () => {
   test('is asked when an announcement becomes more, unless that is on its way out', async () => {
     const api = three();
     api.put(pathOf(maintenance, 'other'), object('other', 'cp-2'));
-    const before = object('one', 'cp-0', { stage: 'Announce' });
+    const before = object('one', 'cp-0', { level: 'Announce' });
     const update = (metadata: JsonObject): Review =>
       review(maintenance, 'UPDATE', {
-        object: object('one', 'cp-0', { stage: 'Drain' }, metadata),
+        object: object('one', 'cp-0', { level: 'Drain' }, metadata),
         oldObject: before,
       });
     assert.equal(await ask(api, maintenance, update({ generation: 2 })), `${message3}: ${because}`);

@@ -25,8 +25,8 @@ type Known = {
 };
 
 /** Reports whether a pod that goes to the node of the request would have to leave it again. */
-function isComing({ deleting, stage }: MaintenanceRequest): boolean {
-  return !deleting && stage !== 'Announce';
+function isComing({ deleting, level }: MaintenanceRequest): boolean {
+  return !deleting && level !== 'Announce';
 }
 
 /**

@@ -208,8 +208,8 @@ export class EventIngester {
  * Reports whether the event is kept even when it is over: its sender gives the time at which it was
  * written, and a copy of the announcement may arrive later.
  */
-function isWord({ toldAt }: MachineEvent): boolean {
-  return toldAt !== undefined;
+function isWord({ announcedAt }: MachineEvent): boolean {
+  return announcedAt !== undefined;
 }
 
 function textOf(written: Exclude<WriteOutcome, { result: 'stored' }>): string {

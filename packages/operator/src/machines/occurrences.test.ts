@@ -118,7 +118,7 @@ describe('what a sender tells', () => {
       source: 'cloudevents',
       kind,
       state,
-      ...(minute !== undefined && { toldAt: now.add({ minutes: minute }) }),
+      ...(minute !== undefined && { announcedAt: now.add({ minutes: minute }) }),
     });
   /** Whether it is over, the state of its event, and how often its node was drained. */
   const after = async (

@@ -296,7 +296,7 @@ test('what is known of a node is kept as long as somebody wants it', async () =>
   const { cluster, operator, script, calm, run, wake, end } = bench({ notes });
   await run();
   await wake();
-  assert.deepEqual(operator.overview().blockers, [{ cause: 'LocalData', count: 1 }]);
+  assert.deepEqual(operator.overview().blockers, [{ reason: 'LocalData', count: 1 }]);
   script.decision = { notes };
   cluster.remove(requestPath('n1'));
   await calm();

@@ -519,13 +519,13 @@ test('the hold is put right at once when somebody takes it away', async () => {
   await end();
 });
 
-test('what can be counted: maintenances by state, held nodes, blockers by cause', async () => {
+test('what can be counted: maintenances by state, held nodes, blockers by reason', async () => {
   const { operator, calm, end } = bench(three);
   await calm();
   assert.deepEqual(operator.overview(), {
     maintenances: [{ kind: 'Maintenance', state: 'Draining', count: 3 }],
     heldNodes: 3,
-    blockers: [{ cause: 'DisruptionBudget', count: 6 }],
+    blockers: [{ reason: 'DisruptionBudget', count: 6 }],
     vms: [],
     planPhases: [],
     planNodes: [],

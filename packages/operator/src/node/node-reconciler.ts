@@ -161,7 +161,7 @@ export class NodeReconciler {
       ),
       heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined)
         .length,
-      blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
+      blockers: [...this.#nodeStates.blockers()].map(([reason, count]) => ({ reason, count })),
       vms: this.#nodeStates.vms(),
       planPhases: [],
       planNodes: [],

@@ -53,7 +53,7 @@ test('success on a node without a sheet does not make one', () => {
   assert.deepEqual([...nodeStates.blockers()], []);
 });
 
-test('blockers are counted by cause over all nodes', () => {
+test('blockers are counted by reason over all nodes', () => {
   const nodeStates = new NodeStates();
   const since = (...ids: readonly string[]): ReadonlyMap<string, Temporal.Instant> =>
     new Map(ids.map(id => [id, at(0)]));

@@ -1,4 +1,4 @@
-import { causeOfId } from '@drydock/core/drain';
+import { reasonOfId } from '@drydock/core/drain';
 import type { Problem } from '@drydock/core/maintenance';
 import { emptyMemo, type ReconcileMemo } from '@drydock/core/maintenance';
 import type { Overview } from '../ports.ts';
@@ -63,8 +63,8 @@ export class NodeStates {
     const counts = new Map<string, number>();
     for (const { notes } of this.#nodeStates.values()) {
       for (const id of notes.blockedSince.keys()) {
-        const cause = causeOfId(id);
-        counts.set(cause, (counts.get(cause) ?? 0) + 1);
+        const reason = reasonOfId(id);
+        counts.set(reason, (counts.get(reason) ?? 0) + 1);
       }
     }
     return counts;

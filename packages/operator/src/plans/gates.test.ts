@@ -19,7 +19,7 @@ function flying(node: string): JsonObject {
     state: 'Holding',
     attempt: 1,
     startTime: now.toString(),
-    since: now.toString(),
+    stateStartTime: now.toString(),
   };
 }
 

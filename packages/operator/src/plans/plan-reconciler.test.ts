@@ -530,7 +530,7 @@ describe('the loop of the plans', () => {
     ];
     const stored = {
       phase: 'Running',
-      gates: [{ name: 'errors', value: 'True', since, message: '' }],
+      gates: [{ name: 'errors', value: 'True', startTime: since, message: '' }],
     };
     const prepare = (cluster: FakeCluster): void =>
       void cluster.put(`${plans}/kernel`, {
@@ -542,7 +542,9 @@ describe('the loop of the plans', () => {
     assert.deepEqual(status(), stored, 'nothing is decided yet');
     resolve();
     await wait(1);
-    assert.deepEqual(status()['gates'], [{ name: 'errors', value: 'True', since, message: '' }]);
+    assert.deepEqual(status()['gates'], [
+      { name: 'errors', value: 'True', startTime: since, message: '' },
+    ]);
     assert.equal((status()['inFlight'] as readonly unknown[]).length, 1);
     end();
   });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { makeInFlight, makePlan } from '@drydock/core/testing';
 import { nodesDone, planWorkOn } from './plan-work.ts';
 
-const failed = { verdict: 'Failed', step: 'Working', message: 'exit code 1', held: true } as const;
+const failed = { verdict: 'Failed', state: 'Working', message: 'exit code 1', held: true } as const;
 const kernel = makePlan({
   name: 'kernel',
   inFlight: [makeInFlight('n1', { state: 'Working' }), makeInFlight('n2', { state: 'Soaking' })],

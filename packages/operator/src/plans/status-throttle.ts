@@ -7,7 +7,7 @@ const told: ReadonlySet<string> = new Set([
   'waiting',
   'waitingFor',
   'upNext',
-  'expectedEndTime',
+  'estimatedCompletionTime',
 ]);
 
 /**

@@ -18,7 +18,7 @@ const docs = read('docs/metrics.md');
 const everything: Overview = {
   maintenances: [{ kind: 'Maintenance', state: 'Draining', count: 1 }],
   heldNodes: 1,
-  blockers: [{ cause: 'DisruptionBudget', count: 1 }],
+  blockers: [{ reason: 'DisruptionBudget', count: 1 }],
   vms: [{ platform: 'KubeVirt', state: 'Migrating', count: 1 }],
   planPhases: [{ plan: 'kernel', phase: 'Running' }],
   planNodes: [{ plan: 'kernel', state: 'Done', count: 1 }],
@@ -139,7 +139,7 @@ test('labels that alerts ask for have values that there are', () => {
       ),
     );
   const known = new Set([...docs.matchAll(/`(\w+)`/g)].map(([, word = '']) => word));
-  for (const label of ['cause', 'state', 'outcome', 'result']) {
+  for (const label of ['reason', 'state', 'outcome', 'result']) {
     const asked = values(label);
     assert.ok(asked.size > 0, label);
     assert.deepEqual(
@@ -151,7 +151,7 @@ test('labels that alerts ask for have values that there are', () => {
 });
 
 /** Lists that the compiler keeps complete. */
-const causes: Readonly<Record<Blocker['cause'], true>> = {
+const causes: Readonly<Record<Blocker['reason'], true>> = {
   AdmissionDenied: true,
   AttachmentsUnknown: true,
   AwaitingCompletion: true,
@@ -220,7 +220,7 @@ const states: Readonly<Record<MaintenanceState, true>> = {
   Releasing: true,
 };
 
-test('every cause, outcome and state is told of', () => {
+test('every reason, outcome and state is told of', () => {
   const words = [causes, outcomes, states].flatMap(list => Object.keys(list));
   assert.deepEqual(
     words.filter(word => !docs.includes(`\`${word}\``)),
@@ -230,10 +230,10 @@ test('every cause, outcome and state is told of', () => {
 
 test('somebody is called for the causes that do not end by waiting', () => {
   const { expr = '' } = alerts.find(({ alert }) => alert === 'DrydockDrainNeedsHelp') ?? {};
-  const [, asked = ''] = /cause=~"([^"]+)"/.exec(expr) ?? [];
-  const names = Object.keys(causes) as Blocker['cause'][];
+  const [, asked = ''] = /reason=~"([^"]+)"/.exec(expr) ?? [];
+  const names = Object.keys(causes) as Blocker['reason'][];
   const helpless = names.filter(
-    cause => needsHelp({ cause, message: '' }) && cause !== 'AwaitingCompletion',
+    reason => needsHelp({ reason, message: '' }) && reason !== 'AwaitingCompletion',
   );
   assert.deepEqual(asked.split('|'), helpless.sort());
 });

@@ -32,7 +32,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
       { kind: 'NodeMaintenance', state: 'Drained', count: 1 },
     ],
     heldNodes: 3,
-    blockers: [{ cause: 'DisruptionBudget', count: 4 }],
+    blockers: [{ reason: 'DisruptionBudget', count: 4 }],
     vms: [{ platform: 'KubeVirt', state: 'Moved', count: 7 }],
     planPhases: [{ plan: 'kernel', phase: 'Halted' }],
     planNodes: [{ plan: 'kernel', state: 'Done', count: 12 }],
@@ -53,7 +53,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
   assert.deepEqual(
     await linesOf(all),
     [
-      'drydock_blockers{cause="DisruptionBudget"} 4',
+      'drydock_blockers{reason="DisruptionBudget"} 4',
       ...emptyHistograms,
       'drydock_evictions_under_way 5',
       'drydock_held_nodes 3',

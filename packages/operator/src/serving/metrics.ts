@@ -88,10 +88,10 @@ function gauges(registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_held_nodes', 'Nodes that carry a hold.', [], own => own.set(overview().heldNodes));
   gauge(
     'drydock_blockers',
-    'What keeps drains from being complete at the moment, by cause.',
-    ['cause'],
+    'What keeps drains from being complete at the moment, by reason.',
+    ['reason'],
     own => {
-      for (const { cause, count } of overview().blockers) own.set({ cause }, count);
+      for (const { reason, count } of overview().blockers) own.set({ reason }, count);
     },
   );
   gauge(

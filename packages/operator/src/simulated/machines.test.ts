@@ -414,7 +414,7 @@ for (const atEnd of ['Pause', 'Release'] as const) {
     await drill.clock.advance(60_000);
     assert.equal(usable(drill), atEnd === 'Pause' ? 2 : 3);
     const [child] = drill.store.list(maintenances);
-    assert.equal(text(child, 'spec', 'stage'), atEnd === 'Pause' ? 'Cordon' : '');
+    assert.equal(text(child, 'spec', 'level'), atEnd === 'Pause' ? 'Cordon' : '');
     const relaxed = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
     drill.writes.update('poddisruptionbudgets.policy', {
       ...relaxed,

@@ -21,12 +21,12 @@ function stuckIn({
 
 /** Returns the summary of the forecast; times count from the time of the copy. */
 export function planSummary(forecast: PlanForecast): RehearsalSummary {
-  const { nodes, finishes, moves, levels, takenAt, plan } = forecast;
-  const begin = Temporal.Instant.from(takenAt);
+  const { nodes, finishes, moves, levels, snapshotTime, plan } = forecast;
+  const begin = Temporal.Instant.from(snapshotTime);
   const after = (ms: number): Temporal.Instant => begin.add({ milliseconds: Math.round(ms) });
   const blocked = stuckIn(forecast);
   return {
-    takenAt: begin,
+    snapshotTime: begin,
     finishes,
     ...(plan.complete && {
       end: after(plan.complete.medianMs),

@@ -13,8 +13,8 @@ export function settingText({ maxInFlight }: PlanSetting): string {
   return maxInFlight === undefined ? 'as planned' : String(maxInFlight);
 }
 
-function timeAt(takenAt: string, ms: number): string {
-  return Temporal.Instant.from(takenAt)
+function timeAt(snapshotTime: string, ms: number): string {
+  return Temporal.Instant.from(snapshotTime)
     .add({ milliseconds: Math.round(ms) })
     .toString({ smallestUnit: 'second' });
 }
@@ -31,14 +31,14 @@ function phasesText({ plan: { phases }, runs }: PlanForecast): string {
 }
 
 function headline(forecast: PlanForecast): string {
-  const { plan, nodes, takenAt, finishes } = forecast;
+  const { plan, nodes, snapshotTime, finishes } = forecast;
   const { complete, openings } = plan;
   const many = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   if (finishes && nodes.length === 0)
     return `Plan ${plan.name} is complete at once: none of its nodes is due.`;
   if (finishes && complete !== undefined) {
     const windows = openings > 1 ? `, in ${openings} openings of its windows` : '';
-    const when = `(9 of 10 times within ${durationText(complete.p90Ms)}); begun now, at ${timeAt(takenAt, complete.medianMs)}`;
+    const when = `(9 of 10 times within ${durationText(complete.p90Ms)}); begun now, at ${timeAt(snapshotTime, complete.medianMs)}`;
     return `Plan ${plan.name} is done with ${many} in ${durationText(complete.medianMs)} ${when}${windows}.`;
   }
   const left = plan.left > 0 ? `, ${plan.left} ${plan.left === 1 ? 'is' : 'are'} never begun` : '';

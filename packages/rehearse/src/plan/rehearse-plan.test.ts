@@ -213,7 +213,7 @@ test('a node that will never be empty is named with what blocks it, and what is 
   assert.deepEqual([seen.nodes.length, first?.otherwise, seen.plan.left], [1, 'stuck', 5]);
   assert.ok(
     seen.blockers.some(
-      ({ cause, budgets }) => cause === 'BudgetNeverAllows' && budgets?.includes('shop/web'),
+      ({ reason, budgets }) => reason === 'BudgetNeverAllows' && budgets?.includes('shop/web'),
     ),
   );
   assert.ok(seen.plan.waiting.some(({ reason }) => reason === 'MaxInFlight'));

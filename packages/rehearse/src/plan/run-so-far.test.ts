@@ -113,7 +113,7 @@ function verdictOf(copy: ClusterSnapshot, name: string): JsonObject {
     ),
     stage: 'rest',
     verdict: 'Done',
-    step: 'Releasing',
+    state: 'Releasing',
     message: 'Done',
     startTime: '2026-01-01T00:00:00Z',
     completionTime: '2026-01-01T00:05:00Z',
@@ -269,7 +269,7 @@ function imageless(pod: JsonObject): JsonObject {
   };
 }
 
-test('work that cannot start in the cluster does not start in its copy, and the cause is named', async () => {
+test('work that cannot start in the cluster does not start in its copy, and the reason is named', async () => {
   const { copy, status, work } = atWork(await cluster());
   const [namespace = {}, pod = {}] = work;
   const stuck = { ...copy, objects: [...copy.objects, namespace, imageless(pod)].map(redacted) };
@@ -301,7 +301,7 @@ function preparing(
     node: name,
     nodeUID,
     state,
-    since: run.startTime,
+    startTime: run.startTime,
     pod,
     message: state === 'Failed' ? 'disk full' : '',
     ...more,

@@ -39,7 +39,7 @@ function placeOf(name: string, node: string): string {
  */
 function stuckPods(
   plan: JsonObject,
-  { objects: all, takenAt }: ClusterSnapshot,
+  { objects: all, snapshotTime }: ClusterSnapshot,
 ): ReadonlyMap<string, JsonObject> {
   const tasks = [
     ...objects(at(plan, 'status', 'inFlight')),
@@ -47,7 +47,7 @@ function stuckPods(
   ];
   const uids = new Set(tasks.map(task => text(task, 'podUID')).filter(uid => uid !== ''));
   const found = ofKind(all, 'Pod').filter(
-    pod => uids.has(text(pod, 'metadata', 'uid')) && isStuck(pod, takenAt),
+    pod => uids.has(text(pod, 'metadata', 'uid')) && isStuck(pod, snapshotTime),
   );
   return new Map(
     found.map(pod => [
@@ -229,8 +229,13 @@ export function takeOver(
     podsMovedAgain: 0,
     blockedNodes: 0,
   };
-  const takenAt = text(run, 'startTime');
-  const forecast = { ...about, takenAt, rehearsedAt: takenAt, firstNodes: [...firstNodes] };
+  const snapshotTime = text(run, 'startTime');
+  const forecast = {
+    ...about,
+    snapshotTime,
+    rehearsalTime: snapshotTime,
+    firstNodes: [...firstNodes],
+  };
   const status = {
     ...part(plan, 'status'),
     ...(firstNodes.length > 0 && { forecast }),

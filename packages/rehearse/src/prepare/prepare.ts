@@ -157,7 +157,7 @@ function isReadyNode(node: JsonObject): boolean {
  * Returns whether a pod has only just started, so that it will become ready like any other: it is
  * started again.
  */
-function young(pod: JsonObject, takenAt: Temporal.Instant): boolean {
+function young(pod: JsonObject, snapshotTime: Temporal.Instant): boolean {
   const created = Date.parse(text(pod, 'metadata', 'creationTimestamp'));
   const restarts = objects(at(pod, 'status', 'containerStatuses')).some(
     ({ restartCount }) => Number(restartCount ?? 0) > 0,
@@ -169,7 +169,7 @@ function young(pod: JsonObject, takenAt: Temporal.Instant): boolean {
     text(pod, 'status', 'phase') === 'Running' &&
     !isReady &&
     !restarts &&
-    takenAt.epochMilliseconds - created < youngMs
+    snapshotTime.epochMilliseconds - created < youngMs
   );
 }
 
@@ -198,12 +198,12 @@ function withoutDirections(object: JsonObject): JsonObject {
     : clean;
 }
 
-function settled(object: JsonObject, takenAt: Temporal.Instant): JsonObject {
+function settled(object: JsonObject, snapshotTime: Temporal.Instant): JsonObject {
   if (object['kind'] === 'Node' && !isReadyNode(object))
     return withMetadata(object, {
       annotations: { ...strings(at(object, 'metadata', 'annotations')), ...silentNode },
     });
-  if (object['kind'] === 'Pod' && young(object, takenAt))
+  if (object['kind'] === 'Pod' && young(object, snapshotTime))
     return { ...object, status: { ...part(object, 'status'), phase: 'Pending' } };
   return object;
 }
@@ -214,7 +214,7 @@ const waitsForNothing = new Set(['ContainerCreating', 'PodInitializing', '']);
  * Returns whether a pod has had enough time, and waits for something that does not arrive: an
  * image, its settings, the end of its crashes.
  */
-export function isStuck(pod: JsonObject, takenAt: Temporal.Instant): boolean {
+export function isStuck(pod: JsonObject, snapshotTime: Temporal.Instant): boolean {
   const statuses = [
     ...objects(at(pod, 'status', 'containerStatuses')),
     ...objects(at(pod, 'status', 'initContainerStatuses')),
@@ -226,7 +226,7 @@ export function isStuck(pod: JsonObject, takenAt: Temporal.Instant): boolean {
   return (
     bound &&
     text(pod, 'status', 'phase') === 'Pending' &&
-    takenAt.epochMilliseconds - created > 5 * youngMs
+    snapshotTime.epochMilliseconds - created > 5 * youngMs
   );
 }
 
@@ -249,7 +249,7 @@ export type UnhealthyPods = {
  */
 export function unhealthyPodsIn(
   all: readonly JsonObject[],
-  takenAt: Temporal.Instant,
+  snapshotTime: Temporal.Instant,
 ): UnhealthyPods {
   const dead = new Set(
     ofKind(all, 'Node').flatMap(node => (isReadyNode(node) ? [] : [nameOf(node)])),
@@ -257,9 +257,9 @@ export function unhealthyPodsIn(
   const [neverReady, neverGone] = [new Set<string>(), new Set<string>()];
   for (const pod of ofKind(all, 'Pod')) {
     const isLost = dead.has(text(pod, 'spec', 'nodeName'));
-    if (isLost || isStuck(pod, takenAt)) neverReady.add(uidOf(pod));
+    if (isLost || isStuck(pod, snapshotTime)) neverReady.add(uidOf(pod));
     const until = Date.parse(text(pod, 'metadata', 'deletionTimestamp'));
-    if (isLost || takenAt.epochMilliseconds - until > overdueMs) neverGone.add(uidOf(pod));
+    if (isLost || snapshotTime.epochMilliseconds - until > overdueMs) neverGone.add(uidOf(pod));
   }
   return { neverReady, neverGone };
 }
@@ -279,10 +279,10 @@ export function unique(all: readonly JsonObject[]): readonly JsonObject[] {
  */
 export function prepared(
   all: readonly JsonObject[],
-  takenAt: Temporal.Instant,
+  snapshotTime: Temporal.Instant,
 ): readonly JsonObject[] {
   const loaded = owned(all.filter(one => !notLoaded.has(text(one, 'kind'))));
   return [...missingClasses(loaded), ...loaded].map(one =>
-    settled(withoutDirections(one), takenAt),
+    settled(withoutDirections(one), snapshotTime),
   );
 }

@@ -57,7 +57,7 @@ export class SandboxSnapshot {
     }: CopyOptions,
     targets: ReadonlySet<string>,
   ) {
-    const { takenAt } = copy;
+    const { snapshotTime } = copy;
     this.#copy = copy;
     this.#readsPlans = readsPlans;
     this.workloads = new Workloads(copy.objects);
@@ -67,14 +67,14 @@ export class SandboxSnapshot {
     const played = unique(copy.objects).filter(one => !unplayed.has(text(one, 'kind')));
     const { objects: affordable, notes } = bounded(reduce(played, targets, fewPods));
     this.#tooLarge = notes;
-    const objects = prepared(affordable, takenAt);
+    const objects = prepared(affordable, snapshotTime);
     const { definitions, adapters, operate } = rest;
-    const sick = unhealthyPodsIn(copy.objects, takenAt);
+    const sick = unhealthyPodsIn(copy.objects, snapshotTime);
     this.sandboxOptions = {
       definitions,
       adapters,
       operate,
-      takenAt,
+      snapshotTime,
       learned: this.#learned,
       limits,
       objects,
@@ -88,11 +88,11 @@ export class SandboxSnapshot {
   /** Returns the facts about the copy for a forecast of these runs. */
   about(
     runs: readonly SimulatedRun[],
-  ): Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes'> {
+  ): Pick<RehearsalForecast, 'snapshotTime' | 'copied' | 'learned' | 'notes'> {
     const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
     const learned = { ...this.#learned.from([...moved].sort()), controlPlane: this.#controlPlane };
     return {
-      takenAt: this.#copy.takenAt.toString(),
+      snapshotTime: this.#copy.snapshotTime.toString(),
       copied: this.#counts(),
       learned,
       notes: this.#notes(),

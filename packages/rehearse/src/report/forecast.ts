@@ -28,7 +28,7 @@ export type NodeForecast = {
 /** A cause that keeps a node from being drained. */
 export type ForecastBlocker = {
   readonly node: string;
-  readonly cause: string;
+  readonly reason: string;
   readonly what?: string;
   readonly budgets?: readonly string[];
   readonly message: string;
@@ -43,7 +43,7 @@ export type ForecastBlocker = {
 
 /** A wait that delayed nodes and passed. */
 export type Delay = {
-  readonly cause: string;
+  readonly reason: string;
   /** Budget, or other subject of the wait. */
   readonly about: string;
   readonly message: string;
@@ -53,7 +53,7 @@ export type Delay = {
 };
 
 export type RehearsalForecast = {
-  readonly takenAt: string;
+  readonly snapshotTime: string;
   readonly copied: {
     readonly nodes: number;
     readonly pods: number;
@@ -144,7 +144,7 @@ function nodesOf(runs: readonly SimulatedRun[], typical: SimulatedRun): readonly
 
 function enriched(
   { trace: { node } }: NodeRun,
-  { cause, what, budgets = [], message, remedy }: ObservedWait,
+  { reason, what, budgets = [], message, remedy }: ObservedWait,
   run: SimulatedRun,
 ): Omit<ForecastBlocker, 'runs'> {
   const lacks = run.lacks.filter(unschedulablePod =>
@@ -153,7 +153,7 @@ function enriched(
   const unready = budgets.flatMap(key => run.unready[key] ?? []);
   return {
     node,
-    cause,
+    reason,
     message,
     ...(what !== undefined && { what }),
     ...(budgets.length > 0 && { budgets }),
@@ -189,12 +189,12 @@ function delaysOf(run: SimulatedRun): readonly Delay[] {
     { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }
   >();
   for (const { trace } of run.nodes) {
-    for (const { cause, what, budgets, message, fromMs, toMs } of trace.waits.values()) {
+    for (const { reason, what, budgets, message, fromMs, toMs } of trace.waits.values()) {
       if (toMs === undefined || toMs - fromMs < leastDelayMs) continue;
-      const about = budgets?.join(', ') ?? (what === undefined ? trace.node : cause);
-      const key = `${cause} ${about}`;
+      const about = budgets?.join(', ') ?? (what === undefined ? trace.node : reason);
+      const key = `${reason} ${about}`;
       const fresh = {
-        delay: { cause, about, message, pods: 0, nodes: [], longestMs: 0 },
+        delay: { reason, about, message, pods: 0, nodes: [], longestMs: 0 },
         nodes: new Set<string>(),
         pods: 0,
         longestMs: 0,
@@ -235,7 +235,7 @@ function unschedulablePodsOf(runs: readonly SimulatedRun[]): readonly Unschedula
   return runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
 }
 
-type About = Pick<RehearsalForecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
+type About = Pick<RehearsalForecast, 'snapshotTime' | 'copied' | 'learned' | 'notes' | 'behind'>;
 
 function stirNote(runs: readonly SimulatedRun[]): readonly string[] {
   const stir = Math.max(...runs.map(run => run.stir));

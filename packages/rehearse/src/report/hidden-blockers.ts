@@ -8,8 +8,8 @@ import { blockersOf, type ForecastBlocker } from './forecast.ts';
  */
 const refusals = new Set(['LocalData', 'Unmanaged']);
 
-function idOf({ node, cause, what = '' }: ForecastBlocker): string {
-  return `${node} ${cause} ${what}`;
+function idOf({ node, reason, what = '' }: ForecastBlocker): string {
+  return `${node} ${reason} ${what}`;
 }
 
 /**
@@ -33,7 +33,9 @@ export async function hiddenBlockers(
   playOnce: (wider: Order) => Promise<SimulatedRun>,
 ): Promise<readonly ForecastBlocker[] | undefined> {
   const known = blockersOf(runs);
-  const stopped = new Set(known.filter(({ cause }) => refusals.has(cause)).map(({ node }) => node));
+  const stopped = new Set(
+    known.filter(({ reason }) => refusals.has(reason)).map(({ node }) => node),
+  );
   if (stopped.size === 0) return undefined;
   const run = await playOnce({
     ...order,

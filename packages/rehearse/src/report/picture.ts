@@ -83,7 +83,7 @@ function note(
   { node, end, otherwise }: NodeForecast,
   y: number,
 ): string {
-  const blocked = forecast.blockers.filter(one => one.node === node).map(({ cause }) => cause);
+  const blocked = forecast.blockers.filter(one => one.node === node).map(({ reason }) => reason);
   const said =
     end === undefined
       ? [...new Set(blocked)].slice(0, 2).join(', ') || (otherwise ?? 'stuck')

@@ -99,18 +99,18 @@ function whyOf({ lacks = [], unready = [] }: ForecastBlocker): readonly string[]
 /** Returns one text for all blockers with the same message. */
 function blockerLines(blockers: readonly ForecastBlocker[], runs: number): readonly string[] {
   const grouped = Map.groupBy(blockers, one =>
-    [one.node, one.cause, one.message, ...whyOf(one)].join('\n'),
+    [one.node, one.reason, one.message, ...whyOf(one)].join('\n'),
   );
   return [...grouped.values()].flatMap(group => {
     const [first] = group;
     if (first === undefined) return [];
-    const { node, cause, message, remedy } = first;
+    const { node, reason, message, remedy } = first;
     const whats = group.flatMap(({ what }) => what ?? []).sort();
     const often = first.runs === runs ? '' : ` (in ${first.runs} of ${runs} runs)`;
     const why = whyOf(first);
     const isHelped = why.some(line => line.startsWith('help: '));
     return [
-      `  ${node}: ${whats.length === 0 ? '' : `${joinLimited(whats, 5)}: `}${message} (${cause})${often}`,
+      `  ${node}: ${whats.length === 0 ? '' : `${joinLimited(whats, 5)}: `}${message} (${reason})${often}`,
       ...why.map(line => `      ${line}`),
       ...(remedy === undefined || isHelped ? [] : [`      help: ${remedy}`]),
     ];
@@ -133,11 +133,11 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ['', title, ...lines];
 }
 
-function spreadText(takenAt: string, { medianMs, p90Ms }: Quantiles): string {
-  return `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(takenAt, medianMs)}, by ${timeAt(takenAt, p90Ms)}`;
+function spreadText(snapshotTime: string, { medianMs, p90Ms }: Quantiles): string {
+  return `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(snapshotTime, medianMs)}, by ${timeAt(snapshotTime, p90Ms)}`;
 }
 
-function headline({ nodes, runs, finishes, end, takenAt }: RehearsalForecast): string {
+function headline({ nodes, runs, finishes, end, snapshotTime }: RehearsalForecast): string {
   const never = nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
   const sometimes = nodes
     .filter(({ drainedIn }) => drainedIn > 0 && drainedIn < runs)
@@ -146,7 +146,7 @@ function headline({ nodes, runs, finishes, end, takenAt }: RehearsalForecast): s
     nodes.length === 1
       ? `${nodes[0]?.node ?? ''} is drained`
       : `All ${nodes.length} nodes are drained`;
-  if (finishes && end !== undefined) return `${what} ${spreadText(takenAt, end)}.`;
+  if (finishes && end !== undefined) return `${what} ${spreadText(snapshotTime, end)}.`;
   return [
     ...(never.length > 0
       ? [
@@ -181,17 +181,17 @@ function table(nodes: readonly NodeForecast[], runs: number, end: string): reado
     : [...lines.slice(0, limit + 1), `  and ${left} more in between`, ...lines.slice(limit + 1)];
 }
 
-function delayText({ cause, about, message, pods, nodes, longestMs }: Delay): string {
+function delayText({ reason, about, message, pods, nodes, longestMs }: Delay): string {
   const who = pods === 0 ? joinLimited(nodes, 3) : plural(pods, 'pod');
   const what =
-    cause === 'DisruptionBudget'
+    reason === 'DisruptionBudget'
       ? `budget ${about}`
       : pods === 0
         ? message
-        : about === cause
+        : about === reason
           ? message
           : `${about}: ${message}`;
-  return `  ${what} (${cause}): ${who} waited, up to ${durationText(longestMs)}`;
+  return `  ${what} (${reason}): ${who} waited, up to ${durationText(longestMs)}`;
 }
 
 /** Limit of named pods, in the order of their eviction. */
@@ -207,10 +207,10 @@ function podLines({ typical: { leaves } }: RehearsalForecast): readonly string[]
     : text;
 }
 
-function aboutText({ takenAt, copied, runs, learned }: RehearsalForecast): string {
+function aboutText({ snapshotTime, copied, runs, learned }: RehearsalForecast): string {
   const from = `${plural(copied.nodes, 'node')}, ${plural(copied.pods, 'pod')}, ${plural(copied.budgets, 'budget')}`;
   const times = `${plural(learned.starts, 'start')} and ${plural(learned.stops, 'stop')} of pods`;
-  return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
+  return `A copy of ${snapshotTime.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
 }
 
 function controlPlaneText({ learned: { controlPlane } }: RehearsalForecast): string {

@@ -38,7 +38,7 @@ type OperatorSeat = {
 export type SandboxOptions = {
   /** Prepared objects. */
   readonly objects: readonly JsonObject[];
-  readonly takenAt: Temporal.Instant;
+  readonly snapshotTime: Temporal.Instant;
   readonly sick: UnhealthyPods;
   readonly learned: PodTimings;
   /** Speed of the control plane. */
@@ -130,8 +130,8 @@ export function setSandbox(
   seed: number,
   unloaded: (what: string) => void,
 ): Sandbox {
-  const { takenAt, sick, learned } = sandboxOptions;
-  const clock = new VirtualClock(takenAt);
+  const { snapshotTime, sick, learned } = sandboxOptions;
+  const clock = new VirtualClock(snapshotTime);
   const vms = hasVms(sandboxOptions.objects) ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({
     clock,

@@ -8,7 +8,7 @@ import { computedBlockers } from './computed-blockers.ts';
 
 /** A wait of a maintenance. Times in milliseconds since the rehearsal began. */
 export type ObservedWait = {
-  readonly cause: string;
+  readonly reason: string;
   /**
    * Subject: `namespace/name` of the pod, or the name of a volume or server; missing for the whole
    * node.
@@ -40,12 +40,12 @@ export type MaintenanceTrace = {
 const defaultReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
 
 /** Causes that end without action, and are not reported as obstacles. */
-const plainCauses = new Set(['Terminating', 'EarlierWave']);
+const routineReasons = new Set(['Terminating', 'EarlierWave']);
 
 function problemOf(status: JsonObject): Omit<ObservedWait, 'fromMs'> | undefined {
   const held = objects(status['conditions']).find(({ type }) => type === 'NodeHeld');
   const reason = text(held, 'reason');
-  return defaultReasons.has(reason) ? undefined : { cause: reason, message: text(held, 'message') };
+  return defaultReasons.has(reason) ? undefined : { reason, message: text(held, 'message') };
 }
 
 type Seen = Omit<ObservedWait, 'fromMs'> & { readonly since?: Temporal.Instant };
@@ -57,9 +57,9 @@ function seenIn(blocker: JsonObject): Seen {
       : `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
   const what = pod ?? (text(blocker, 'volume') || text(blocker, 'server', 'name'));
   const budgets = items(blocker['budgets']).map(String);
-  const since = readTime(blocker['since']);
+  const since = readTime(blocker['startTime']);
   return {
-    cause: text(blocker, 'cause'),
+    reason: text(blocker, 'reason'),
     message: text(blocker, 'message'),
     ...(what !== '' && { what }),
     ...(budgets.length > 0 && { budgets }),
@@ -69,7 +69,7 @@ function seenIn(blocker: JsonObject): Seen {
 }
 
 function seenBy({
-  cause,
+  reason,
   pod,
   volume,
   server,
@@ -80,7 +80,7 @@ function seenBy({
 }: Blocker): Seen {
   const what = pod === undefined ? (volume ?? server?.name) : `${pod.namespace}/${pod.name}`;
   return {
-    cause,
+    reason,
     message,
     since,
     ...(what !== undefined && { what }),
@@ -93,7 +93,7 @@ function waitsIn(status: JsonObject): readonly Seen[] {
   const problem = problemOf(status);
   const blockers = objects(status['blockers']).map(seenIn);
   return [
-    ...blockers.filter(({ cause }) => !plainCauses.has(cause)),
+    ...blockers.filter(({ reason }) => !routineReasons.has(reason)),
     ...(problem === undefined ? [] : [problem]),
   ];
 }
@@ -152,7 +152,7 @@ export class WaitRecorder {
     for (const [key, request] of this.#silent) {
       const trace = this.traces.get(key);
       const blockers = computedBlockers(store, request, now).filter(
-        ({ cause }) => !plainCauses.has(cause),
+        ({ reason }) => !routineReasons.has(reason),
       );
       // The start of a wait that was seen before is already recorded.
       if (trace !== undefined)
@@ -201,7 +201,7 @@ export class WaitRecorder {
   #noteWaits({ waits }: MaintenanceTrace, seen: readonly Seen[], ms: number): void {
     const now = new Set<string>();
     for (const { since, ...one } of seen) {
-      const id = `${one.cause} ${one.what ?? ''}`;
+      const id = `${one.reason} ${one.what ?? ''}`;
       now.add(id);
       const before = waits.get(id);
       const fromMs =

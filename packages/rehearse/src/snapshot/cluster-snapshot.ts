@@ -3,7 +3,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 /** The copy of a cluster for a rehearsal. */
 export type ClusterSnapshot = {
   /** Time of the copy, as exactly as known. */
-  readonly takenAt: Temporal.Instant;
+  readonly snapshotTime: Temporal.Instant;
   /** Objects as the API returns them, each with `apiVersion` and `kind`. */
   readonly objects: readonly JsonObject[];
   /** Kinds that could not be read, and why: sentences for users. */

@@ -83,7 +83,7 @@ describe('a copy of a cluster', () => {
   test('what is written is read again; lists and single objects of kubectl are taken as well', () => {
     inFolder(folder => {
       const files = writeCopy(join(folder, 'copy'), {
-        takenAt: now,
+        snapshotTime: now,
         objects: [node, pod],
         leftOut: ['jobs: forbidden'],
       });
@@ -96,12 +96,12 @@ describe('a copy of a cluster', () => {
         'nobody else may look',
       );
       assert.deepEqual(readCopy(join(folder, 'copy')), {
-        takenAt: now,
+        snapshotTime: now,
         objects: [node, pod],
         leftOut: ['jobs: forbidden'],
       });
       const foreign = join(folder, 'copy', 'foreign');
-      writeCopy(foreign, { takenAt: now, objects: [], leftOut: [] });
+      writeCopy(foreign, { snapshotTime: now, objects: [], leftOut: [] });
       rmSync(join(foreign, 'snapshot.json'));
       writeFileSync(
         join(foreign, 'all.json'),
@@ -117,7 +117,7 @@ describe('a copy of a cluster', () => {
         ['Node', 'Pod', 'Pod'],
       );
       assert.equal(
-        read.takenAt.toString(),
+        read.snapshotTime.toString(),
         '2026-11-20T08:00:00Z',
         'the last moment that is spoken of',
       );

@@ -40,7 +40,7 @@ function fileOf(plural: string, apiVersion: string): string {
  */
 export function writeCopy(
   folder: string,
-  { takenAt, objects, leftOut }: ClusterSnapshot,
+  { snapshotTime, objects, leftOut }: ClusterSnapshot,
 ): readonly string[] {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -54,7 +54,7 @@ export function writeCopy(
         files.push(name);
       }
     }
-    const about = { kind: 'DrydockSnapshot', takenAt: takenAt.toString(), leftOut };
+    const about = { kind: 'DrydockSnapshot', snapshotTime: snapshotTime.toString(), leftOut };
     writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, {
       mode: 0o600,
     });
@@ -139,10 +139,12 @@ export function readCopy(folder: string): ClusterSnapshot {
     throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);
   if (!objects.some(one => one['kind'] === 'Node'))
     throw new SnapshotError(`${folder} holds no nodes: drydock snapshot ${folder}`);
-  const takenAt =
-    readTime(about['takenAt']) ?? lastSeen(objects) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const snapshotTime =
+    readTime(about['snapshotTime']) ??
+    lastSeen(objects) ??
+    Temporal.Instant.fromEpochMilliseconds(0);
   const leftOut = Array.isArray(about['leftOut'])
     ? (about['leftOut'] as readonly Json[]).map(String)
     : [];
-  return { takenAt, objects, leftOut };
+  return { snapshotTime, objects, leftOut };
 }

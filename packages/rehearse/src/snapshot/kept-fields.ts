@@ -70,20 +70,20 @@ const planSpec = only(
   },
 );
 const planStatus = only(
-  'completionTime expectedEndTime nodes observedGeneration passedOver phase resolved run stages upNext waitingFor',
+  'completionTime estimatedCompletionTime nodes observedGeneration passedOver phase resolved run stages upNext waitingFor',
   {
     inFlight: only(
-      'attempt bootIDBefore domains heldAs node nodeUID pod podUID providerID rebootStartTime rebooted revision since soakSince stage startTime state work workEndTime workStartTime',
-      { outcome: only('verdict step held', { message: 'empty' }) },
+      'attempt bootIDBefore domains heldAs node nodeUID pod podUID providerID rebootStartTime rebooted revision soakStartTime stage startTime state stateStartTime work workCompletionTime workStartTime',
+      { outcome: only('verdict state held', { message: 'empty' }) },
     ),
-    preparing: only('node nodeUID pod podUID since state', { message: 'empty' }),
-    waiting: only('reason node since until', { message: 'empty' }),
-    failures: only('node stage step time held', { message: 'empty' }),
+    preparing: only('node nodeUID pod podUID startTime state', { message: 'empty' }),
+    waiting: only('reason node startTime until', { message: 'empty' }),
+    failures: only('node stage state time held', { message: 'empty' }),
     conditions: conditionsWithText,
   },
 );
 const verdict = only(
-  'attempts completionTime held nodeUID rebootSeconds rebooted requeues stage startTime step verdict workSeconds',
+  'attempts completionTime held nodeUID rebootSeconds rebooted requeues stage startTime state verdict workSeconds',
   {
     message: 'empty',
   },
@@ -229,11 +229,11 @@ export const keptFields: Readonly<Record<string, Readonly<Record<string, Kept>>>
   },
   PriorityClass: { value: 'whole', globalDefault: 'whole', preemptionPolicy: 'whole' },
   Maintenance: {
-    spec: only('nodeName stage start drain'),
+    spec: only('nodeName level start drain'),
     status: only(
       'blockerCount completionTime estimatedCompletionTime failure leaseErrors observedGeneration phase pods progress scheduledTime startTime',
       {
-        blockers: only('budgets cause pod since volume', {
+        blockers: only('budgets reason pod startTime volume', {
           server: only('id name'),
           message: 'empty',
         }),

@@ -58,7 +58,7 @@ export async function takeCopy({
   now,
   tell = () => {},
 }: TakeOptions): Promise<ClusterSnapshot> {
-  const takenAt = now();
+  const snapshotTime = now();
   const objects: JsonObject[] = [];
   const leftOut: string[] = [];
   const shared = new Shared();
@@ -75,5 +75,5 @@ export async function takeCopy({
       throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.answer)}`);
     leftOut.push(`${copied.plural}: ${statusMessage(listed.answer)}`);
   }
-  return { takenAt, objects, leftOut };
+  return { snapshotTime, objects, leftOut };
 }

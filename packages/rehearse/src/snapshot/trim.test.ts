@@ -122,13 +122,13 @@ function pathsIn(value: unknown, path = ''): readonly string[] {
 const harmless = new Set(
   (
     'apiVersion kind name namespace uid resourceVersion generateName finalizers[] labels{} labels.* matchLabels{} matchLabels.* matchLabelKeys[] mismatchLabelKeys[] key operator values[] ' +
-    'topologyKey namespaces[] effect type status reason phase nodeName node nodeUID stage revision runID id planName planUID word domains{} domains.* bootIDBefore heldAs mark podUID image imageID imagePullPolicy ' +
+    'topologyKey namespaces[] effect type status reason phase nodeName node nodeUID stage level revision runID id planName planUID word domains{} domains.* bootIDBefore heldAs mark podUID image imageID imagePullPolicy ' +
     'restartPolicy protocol hostIP mountPath devicePath nodeSelector{} nodeSelector.* overhead{} limits{} requests{} capacity{} allocatable{} preemptionPolicy priorityClassName runtimeClassName schedulerName ' +
     'serviceAccountName subdomain hostname conditionType podGroupName whenUnsatisfiable nodeAffinityPolicy nodeTaintsPolicy medium claimName accessModes[] storageClassName volumeMode volumeName ' +
     'podCIDR podCIDRs[] providerID address volumesInUse[] architecture bootID containerRuntimeVersion kernelVersion kubeProxyVersion kubeletVersion machineID operatingSystem osImage systemUUID ' +
     'nominatedNodeName qosClass persistentVolumeReclaimPolicy driver volumeHandle maxUnavailable minAvailable maxSurge unhealthyPodEvictionPolicy disruptedPods{} currentRevision updateRevision ' +
     'whenDeleted whenScaled podManagementPolicy serviceName completionMode managedBy podReplacementPolicy action containerName completedIndexes failedIndexes succeededIndexes failed[] succeeded[] ' +
-    'attacher persistentVolumeName expression expressions[] timeZone cron start duration from to expectedDuration ownerKinds[] notMigratable notMigrated volume cause budgets[] pod progress of waitingFor upNext[] ' +
+    'attacher persistentVolumeName expression expressions[] timeZone cron start duration from to expectedDuration ownerKinds[] notMigratable notMigrated volume reason budgets[] pod progress scope waitingFor upNext[] ' +
     'maxInFlight maxFailures direction by[] first[] on at refuse[] refuse before pendingPods[] membership controlPlane foreignCordon mode windows run onDelete drainStuck failed weekdays[] begun{} agreed{} agreed.* at[] verdicts{} rebooted onFalse checks[] onFailure state verdict step atEnd missed events[] kinds[] paused stopped active localDisk failure strategy'
   ).split(' '),
 );
@@ -187,7 +187,7 @@ describe('a snapshot', () => {
     const folder = mkdtempSync(join(tmpdir(), 'drydock-marker-'));
     try {
       writeCopy(folder, {
-        takenAt: systemClock.now(),
+        snapshotTime: systemClock.now(),
         objects: copiedKinds.map(copied => redacted(full(copied))),
         leftOut: [],
       });

@@ -70,7 +70,7 @@ export function detachOverdueAt(
  * Blocker for attachments that may not be listed: whether a volume is still attached is unknown.
  */
 export const attachmentsUnknown: BlockerInfo = {
-  cause: 'AttachmentsUnknown',
+  reason: 'AttachmentsUnknown',
   message:
     'whether a volume of a pod that left is still attached is not known: Drydock may not list volumeattachments',
   remedy: 'give the operator that right: drydock check says which one it lacks',
@@ -93,7 +93,7 @@ export function attachmentBlockerInfo(
   if (detachError !== undefined) {
     const remedy = `ask the owner of ${driver.replace('its ', 'the ')}, whose controller has to detach it: ${look}`;
     return {
-      cause: 'DetachFailed',
+      reason: 'DetachFailed',
       volume,
       message: `${still}; ${driver} cannot detach it: ${detachError}`,
       remedy,
@@ -101,14 +101,14 @@ export function attachmentBlockerInfo(
   }
   if (detachAskedAt !== undefined) {
     const message = `${still}; ${driver} was asked to detach it at ${timeText(detachAskedAt)}`;
-    if (!isOverdue) return { cause: 'VolumeAttached', volume, message };
+    if (!isOverdue) return { reason: 'VolumeAttached', volume, message };
     const remedy = `check that the controller of ${driver.replace('its ', 'the ')} runs: ${look}`;
-    return { cause: 'DetachFailed', volume, message: `${message} and has not answered`, remedy };
+    return { reason: 'DetachFailed', volume, message: `${message} and has not answered`, remedy };
   }
-  if (!isOverdue) return { cause: 'VolumeAttached', volume, message: still };
+  if (!isOverdue) return { reason: 'VolumeAttached', volume, message: still };
   const remedy = `check the kubelet of the node, which unmounts it, and the attach-detach controller (kube-controller-manager), which asks ${driver} to detach it: ${look}`;
   return {
-    cause: 'DetachFailed',
+    reason: 'DetachFailed',
     volume,
     message: `${still}; ${driver} has not been asked to detach it`,
     remedy,

@@ -4,7 +4,7 @@ import { type BlockerSummary, groupBlockers } from './blocker-groups.ts';
 
 function blocked(what: string, over: Partial<BlockerSummary> = {}): BlockerSummary {
   return {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     what,
     message: 'no',
     ...over,
@@ -20,9 +20,9 @@ test('blockers with the same message and remedy are one matter, in the order in 
       blocked('shop/d', { message: 'never' }),
     ]),
     [
-      { cause: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/c'] },
-      { cause: 'DisruptionBudget', message: 'no', remedy: 'scale up', whats: ['shop/b'] },
-      { cause: 'DisruptionBudget', message: 'never', whats: ['shop/d'] },
+      { reason: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/c'] },
+      { reason: 'DisruptionBudget', message: 'no', remedy: 'scale up', whats: ['shop/b'] },
+      { reason: 'DisruptionBudget', message: 'never', whats: ['shop/d'] },
     ],
   );
   assert.deepEqual(groupBlockers([]), []);
@@ -30,6 +30,6 @@ test('blockers with the same message and remedy are one matter, in the order in 
 
 test('an empty remedy is no remedy', () => {
   assert.deepEqual(groupBlockers([blocked('shop/a'), blocked('shop/b', { remedy: '' })]), [
-    { cause: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/b'] },
+    { reason: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/b'] },
   ]);
 });

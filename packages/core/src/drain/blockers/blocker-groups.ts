@@ -1,6 +1,6 @@
 /** A blocker in the form in which it is shown. */
 export type BlockerSummary = {
-  readonly cause: string;
+  readonly reason: string;
   /** `namespace/name` of the pod, or the name of the volume. */
   readonly what: string;
   readonly message: string;
@@ -9,7 +9,7 @@ export type BlockerSummary = {
 };
 
 /** Blockers that have the same message and remedy. */
-export type BlockerGroup = Pick<BlockerSummary, 'cause' | 'message' | 'remedy'> & {
+export type BlockerGroup = Pick<BlockerSummary, 'reason' | 'message' | 'remedy'> & {
   readonly whats: readonly string[];
 };
 
@@ -26,9 +26,9 @@ export function groupBlockers(blockers: readonly BlockerSummary[]): readonly Blo
   return [...groups.values()].flatMap(group => {
     const [first] = group;
     if (first === undefined) return [];
-    const { cause, message, remedy } = first;
+    const { reason, message, remedy } = first;
     return {
-      cause,
+      reason,
       message,
       ...(remedy !== undefined && { remedy }),
       whats: group.map(({ what }) => what).sort(),

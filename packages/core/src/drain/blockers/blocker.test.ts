@@ -26,8 +26,8 @@ describe('a budget that has nothing to give says why', () => {
         desiredHealthy,
         expectedPods: 5,
       });
-      const { cause, message, ...rest } = budgetBlockerInfo(pod, budget);
-      assert.deepEqual([cause, message], ['DisruptionBudget', wanted]);
+      const { reason, message, ...rest } = budgetBlockerInfo(pod, budget);
+      assert.deepEqual([reason, message], ['DisruptionBudget', wanted]);
       assert.equal('remedy' in rest, helps, 'only pods that are not Ready can be helped');
     });
 });
@@ -42,7 +42,7 @@ test('what a server or a webhook says is cut after a thousand characters', () =>
 test('an answer has a remedy where somebody can do something, and none where waiting is all', () => {
   const about = { namespace: 'shop', name: 'a' };
   assert.deepEqual(outcomeBlockerInfo(pod, 'evacuating', 'm'), {
-    cause: 'Evacuating',
+    reason: 'Evacuating',
     pod: about,
     message: 'm',
   });
@@ -63,8 +63,8 @@ test('a pod that does not end is held by its finalizers, or by the kubelet where
 
 test('a budget whose status cannot be used says why, and what computes it', () => {
   const told = (over: Parameters<typeof makeBudget>[1], of = pod): readonly unknown[] => {
-    const { cause, message, remedy } = budgetBlockerInfo(of, makeBudget('web', over));
-    return [cause, message, remedy];
+    const { reason, message, remedy } = budgetBlockerInfo(of, makeBudget('web', over));
+    return [reason, message, remedy];
   };
   assert.deepEqual(told({ fresh: false }), [
     'BudgetNotSynced',

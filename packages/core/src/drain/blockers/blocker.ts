@@ -8,8 +8,8 @@ import {
 } from '@drydock/apimachinery';
 import { goneBy, type Pod } from '../../pod/pod.ts';
 
-/** Cause that keeps a pod from leaving, as a word for machines. */
-type Cause =
+/** Reason that keeps a pod from leaving, as a word for machines. */
+type BlockerReason =
   | 'DisruptionBudget'
   | 'BudgetNeverAllows'
   | 'BudgetNotSynced'
@@ -51,7 +51,7 @@ type Cause =
 
 /** A reason why the drain is not complete. */
 export type Blocker = {
-  readonly cause: Cause;
+  readonly reason: BlockerReason;
   /** Pod that is blocked; missing for volumes and other blockers that are not a pod. */
   readonly pod?: { readonly namespace: string; readonly name: string };
   /** `namespace/name` of the budget or budgets. */
@@ -69,31 +69,31 @@ export type Blocker = {
 /** A blocker before its start is known. */
 export type BlockerInfo = Omit<Blocker, 'since'> & {
   /**
-   * Cause that replaces the first one after `afterSeconds`: most such blockers pass without help,
+   * Reason that replaces the first one after `afterSeconds`: most such blockers pass without help,
    * this one has not.
    */
-  readonly lasting?: { readonly cause: Cause; readonly afterSeconds: number };
+  readonly lasting?: { readonly reason: BlockerReason; readonly afterSeconds: number };
 };
 
 /**
  * Reports whether only a change by a person (or another controller) ends the blocker: no time of
  * completion can be estimated.
  */
-export function needsHelp({ cause }: BlockerInfo): boolean {
+export function needsHelp({ reason }: BlockerInfo): boolean {
   return (
-    cause !== 'DisruptionBudget' &&
-    cause !== 'Terminating' &&
-    cause !== 'EvictionUnanswered' &&
-    cause !== 'EarlierWave' &&
-    cause !== 'WorkOfPlan' &&
-    cause !== 'EvictionRequested' &&
-    cause !== 'EvictionResponder' &&
-    cause !== 'Throttled' &&
-    cause !== 'NamespaceTerminating' &&
-    cause !== 'Evacuating' &&
-    cause !== 'MigrationQueued' &&
-    cause !== 'ServerMoving' &&
-    cause !== 'VolumeAttached'
+    reason !== 'DisruptionBudget' &&
+    reason !== 'Terminating' &&
+    reason !== 'EvictionUnanswered' &&
+    reason !== 'EarlierWave' &&
+    reason !== 'WorkOfPlan' &&
+    reason !== 'EvictionRequested' &&
+    reason !== 'EvictionResponder' &&
+    reason !== 'Throttled' &&
+    reason !== 'NamespaceTerminating' &&
+    reason !== 'Evacuating' &&
+    reason !== 'MigrationQueued' &&
+    reason !== 'ServerMoving' &&
+    reason !== 'VolumeAttached'
   );
 }
 
@@ -101,57 +101,57 @@ export function needsHelp({ cause }: BlockerInfo): boolean {
  * Reports whether each change of the message is news: the responder that evicts the pod reports its
  * progress in the message.
  */
-export function tellsProgress({ cause }: BlockerInfo): boolean {
-  return cause === 'EvictionResponder' || cause === 'EvictionResponderSilent';
+export function tellsProgress({ reason }: BlockerInfo): boolean {
+  return reason === 'EvictionResponder' || reason === 'EvictionResponderSilent';
 }
 
 /** Returns the id of a blocker, which stays the same when its text changes. */
 export function blockerId({
-  cause,
+  reason,
   pod,
   volume,
   server,
-}: Pick<BlockerInfo, 'cause' | 'pod' | 'volume' | 'server'>): string {
-  return `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
+}: Pick<BlockerInfo, 'reason' | 'pod' | 'volume' | 'server'>): string {
+  return `${reason} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
 }
 
 /**
- * Returns since when the blocker exists, by these moments, under any of the causes that it has over
- * time.
+ * Returns since when the blocker exists, by these moments, under any of the reasons that it has
+ * over time.
  */
 export function knownSince(
   one: BlockerInfo,
   ...moments: readonly ReadonlyMap<string, Temporal.Instant>[]
 ): Temporal.Instant | undefined {
-  const ids = [one.cause, ...(one.lasting ? [one.lasting.cause] : [])].map(cause =>
-    blockerId({ ...one, cause }),
+  const ids = [one.reason, ...(one.lasting ? [one.lasting.reason] : [])].map(reason =>
+    blockerId({ ...one, reason }),
   );
   return earliest(
     ids.map(id => moments.map(known => known.get(id)).find(since => since !== undefined)),
   );
 }
 
-/** Returns the cause that an id of a blocker contains. */
-export function causeOfId(id: string): string {
+/** Returns the reason that an id of a blocker contains. */
+export function reasonOfId(id: string): string {
   return id.slice(0, id.indexOf(' '));
 }
 
-/** Sorts the blockers so that any cut of the list keeps as many causes as possible. */
-export function eachCauseFirst(blockers: readonly Blocker[]): readonly Blocker[] {
+/** Sorts the blockers so that any cut of the list keeps as many reasons as possible. */
+export function eachReasonFirst(blockers: readonly Blocker[]): readonly Blocker[] {
   const firsts = new Set(
-    Map.groupBy(blockers, ({ cause }) => cause)
+    Map.groupBy(blockers, ({ reason }) => reason)
       .values()
       .flatMap(group => group.slice(0, 1)),
   );
   return [...firsts, ...blockers.filter(one => !firsts.has(one))];
 }
 
-/** Counts the blockers of each cause, in the order in which the causes appear. */
-export function countedByCause(
-  blockers: readonly Pick<Blocker, 'cause'>[],
-): readonly { readonly cause: string; readonly count: number }[] {
-  return [...Map.groupBy(blockers, ({ cause }) => cause)].map(([cause, group]) => ({
-    cause,
+/** Counts the blockers with each reason, in the order in which the reasons appear. */
+export function countedByReason(
+  blockers: readonly Pick<Blocker, 'reason'>[],
+): readonly { readonly reason: string; readonly count: number }[] {
+  return [...Map.groupBy(blockers, ({ reason }) => reason)].map(([reason, group]) => ({
+    reason,
     count: group.length,
   }));
 }
@@ -160,14 +160,14 @@ export function countedByCause(
 const fewBlockers = 5;
 
 /**
- * Joins the text of a few of many blockers, in the order of `eachCauseFirst`: at least one of each
+ * Joins the text of a few of many blockers, in the order of `eachReasonFirst`: at least one of each
  * cause.
  */
-export function fewOfEachCause(
+export function fewOfEachReason(
   blockers: readonly Blocker[],
   text: (blocker: Blocker) => string,
 ): string {
-  return joinLimited(blockers.map(text), Math.max(fewBlockers, countedByCause(blockers).length));
+  return joinLimited(blockers.map(text), Math.max(fewBlockers, countedByReason(blockers).length));
 }
 
 export function about({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> {
@@ -176,48 +176,51 @@ export function about({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']>
 
 const outcomeTexts = {
   multipleBudgets: {
-    cause: 'MultipleBudgets',
+    reason: 'MultipleBudgets',
     remedy: 'change the selectors so that one budget is left for the pod',
   },
   denied: {
-    cause: 'AdmissionDenied',
+    reason: 'AdmissionDenied',
     remedy: 'ask the owner of the webhook or policy named in the error above',
   },
   webhookFailed: {
-    cause: 'EvictionFailed',
+    reason: 'EvictionFailed',
     remedy:
       'repair the webhook named in the error above, or change its failurePolicy: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations',
   },
-  evacuating: { cause: 'Evacuating', remedy: undefined },
+  evacuating: { reason: 'Evacuating', remedy: undefined },
   notMigratable: {
-    cause: 'NotMigratable',
+    reason: 'NotMigratable',
     remedy: 'make the VM migratable, shut it down, or change its evictionStrategy',
   },
-  migrationTarget: { cause: 'Evacuating', remedy: undefined },
-  throttled: { cause: 'Throttled', remedy: undefined },
-  namespaceTerminating: { cause: 'NamespaceTerminating', remedy: undefined },
+  migrationTarget: { reason: 'Evacuating', remedy: undefined },
+  throttled: { reason: 'Throttled', remedy: undefined },
+  namespaceTerminating: { reason: 'NamespaceTerminating', remedy: undefined },
   forbidden: {
-    cause: 'Forbidden',
+    reason: 'Forbidden',
     remedy:
       'grant the operator the permission named in the error above (drydock crds and deploy/ show the RBAC rules)',
   },
   invalid: {
-    cause: 'EvictionFailed',
+    reason: 'EvictionFailed',
     remedy:
       'find out who answers so: a webhook that changes evictions, or a proxy before the API server; if it is neither, please report the error above',
   },
   failed: {
-    cause: 'EvictionFailed',
+    reason: 'EvictionFailed',
     remedy:
       'check the API server and what is before it: the error above is what came back, or why nothing did',
   },
-  conflict: { cause: 'DisruptionBudget', remedy: undefined },
-  budget: { cause: 'DisruptionBudget', remedy: undefined },
+  conflict: { reason: 'DisruptionBudget', remedy: undefined },
+  budget: { reason: 'DisruptionBudget', remedy: undefined },
   budgetBehind: {
-    cause: 'BudgetNotSynced',
+    reason: 'BudgetNotSynced',
     remedy: 'check the disruption controller (kube-controller-manager): it lags behind',
   },
-} as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
+} as const satisfies Record<
+  string,
+  { readonly reason: BlockerReason; readonly remedy: string | undefined }
+>;
 
 /** Returns the blocker for the last response to this pod's eviction. */
 export function outcomeBlockerInfo(
@@ -225,9 +228,9 @@ export function outcomeBlockerInfo(
   kind: keyof typeof outcomeTexts,
   message: string,
 ): BlockerInfo {
-  const { cause, remedy } = outcomeTexts[kind];
+  const { reason, remedy } = outcomeTexts[kind];
   return {
-    cause,
+    reason,
     pod: about(pod),
     message: truncate(message),
     ...(remedy !== undefined && { remedy }),
@@ -240,7 +243,7 @@ export function outcomeBlockerInfo(
  */
 export function ignoredBlockerInfo(pod: Pod, tries: number): BlockerInfo {
   return {
-    cause: 'EvictionIgnored',
+    reason: 'EvictionIgnored',
     pod: about(pod),
     message: `its eviction was accepted${tries > 1 ? ` ${tries} times` : ''}, and it is not being deleted: an admission webhook may have made a dry run of it`,
     remedy:
@@ -251,7 +254,7 @@ export function ignoredBlockerInfo(pod: Pod, tries: number): BlockerInfo {
 /** Returns the blocker for an eviction without a response yet. */
 export function unansweredBlockerInfo(pod: Pod, sentAt: Temporal.Instant): BlockerInfo {
   return {
-    cause: 'EvictionUnanswered',
+    reason: 'EvictionUnanswered',
     pod: about(pod),
     message: `its eviction was sent at ${timeText(sentAt)}, and the API server has not answered yet: a webhook may keep it waiting`,
   };
@@ -276,10 +279,10 @@ function terminatingText(pod: Pod): Pick<BlockerInfo, 'message' | 'remedy'> {
  * kubelet holds it.
  */
 export function terminatingBlockerInfo(pod: Pod, overdue: boolean): BlockerInfo {
-  if (!overdue) return { cause: 'Terminating', pod: about(pod), ...terminatingText(pod) };
+  if (!overdue) return { reason: 'Terminating', pod: about(pod), ...terminatingText(pod) };
   const held = pod.finalizers.length > 0 ? `; finalizers: ${joinLimited(pod.finalizers)}` : '';
   return {
-    cause: 'StuckTerminating',
+    reason: 'StuckTerminating',
     pod: about(pod),
     message: `is past its grace period and still there${held}`,
     remedy:

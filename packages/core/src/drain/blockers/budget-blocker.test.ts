@@ -61,16 +61,16 @@ describe('what helps does no harm', () => {
   });
 
   test('an operator’s budget is waited for, and after ten minutes somebody is called', () => {
-    const { cause, lasting } = budgetBlockerInfo(
+    const { reason, lasting } = budgetBlockerInfo(
       pod,
       makeBudget('b', { ...refusals['wants all'], owner }),
     );
     assert.deepEqual(
-      [cause, lasting],
-      ['DisruptionBudget', { cause: 'BudgetNeverAllows', afterSeconds: 600 }],
+      [reason, lasting],
+      ['DisruptionBudget', { reason: 'BudgetNeverAllows', afterSeconds: 600 }],
     );
     assert.equal(
-      budgetBlockerInfo(pod, makeBudget('b', refusals['wants all'])).cause,
+      budgetBlockerInfo(pod, makeBudget('b', refusals['wants all'])).reason,
       'BudgetNeverAllows',
     );
   });
@@ -79,10 +79,10 @@ describe('what helps does no harm', () => {
 describe('a budget that is short', () => {
   const short = makeBudget('b', refusals['too few healthy']);
   test('of healthy pods: they may be starting, and after two minutes somebody is called', () => {
-    const { cause, lasting } = budgetBlockerInfo(pod, short);
+    const { reason, lasting } = budgetBlockerInfo(pod, short);
     assert.deepEqual(
-      [cause, lasting],
-      ['DisruptionBudget', { cause: 'TooFewHealthy', afterSeconds: 120 }],
+      [reason, lasting],
+      ['DisruptionBudget', { reason: 'TooFewHealthy', afterSeconds: 120 }],
     );
     assert.equal(budgetBlockerInfo(pod, makeBudget('b', refusals['spent'])).lasting, undefined);
   });
@@ -102,11 +102,11 @@ describe('a budget that is short', () => {
   test('of a pod that finds no node: the scheduler is quoted, and a volume that binds it is named as such', () => {
     for (const what of ['too few healthy', 'spent']) {
       const {
-        cause,
+        reason,
         message: told,
         remedy,
       } = budgetBlockerInfo(pod, makeBudget('b', refusals[what]), [stray]);
-      assert.equal(cause, 'ReplacementUnschedulable');
+      assert.equal(reason, 'ReplacementUnschedulable');
       assert.ok(told.endsWith(`and pod shop/db-0 of it finds no node: ${message}`), told);
       assert.match(remedy ?? '', /^bring a node back that its volumes can be on/);
     }
@@ -143,9 +143,9 @@ describe('a budget that is short', () => {
       { ...stray, labels: { app: 'other' } },
       fresh,
     ])
-      assert.equal(budgetBlockerInfo(pod, short, [other]).cause, 'DisruptionBudget');
+      assert.equal(budgetBlockerInfo(pod, short, [other]).reason, 'DisruptionBudget');
     assert.equal(
-      budgetBlockerInfo(pod, makeBudget('b', refusals['wants all']), [stray]).cause,
+      budgetBlockerInfo(pod, makeBudget('b', refusals['wants all']), [stray]).reason,
       'BudgetNeverAllows',
     );
   });

@@ -23,7 +23,7 @@ const ownerWithin = 600;
 /** Number of characters of the scheduler's message that are shown for pods without a node. */
 const maxReasonLength = 300;
 
-type BudgetExplanation = Pick<BlockerInfo, 'cause' | 'message' | 'remedy' | 'lasting'>;
+type BudgetExplanation = Pick<BlockerInfo, 'reason' | 'message' | 'remedy' | 'lasting'>;
 
 /** Returns a pod of the budget that has no node because the scheduler finds none for it. */
 function strayOf({ namespace, selector }: Budget, unscheduled: readonly Pod[]): Pod | undefined {
@@ -41,7 +41,7 @@ function strayText(short: string, stray: Pod): BudgetExplanation {
     /volume/i.test(stray.unschedulable ?? '') ||
     (stray.claims.length > 0 && !/Insufficient/.test(why));
   return {
-    cause: 'ReplacementUnschedulable',
+    reason: 'ReplacementUnschedulable',
     message: `${short}, and pod ${stray.key} of it finds no node: ${why}`,
     remedy: isBound
       ? `bring a node back that its volumes can be on (release its maintenance), or have its owner move the data: ${look}`
@@ -60,25 +60,25 @@ function spentText(pod: Pod, budget: Budget, unscheduled: readonly Pod[]): Budge
     expectedPods,
     unhealthyPodEvictionPolicy: policy,
   } = budget;
-  const cause = 'DisruptionBudget';
+  const reason = 'DisruptionBudget';
   if (disruptionsAllowed > 0)
     return {
-      cause,
+      reason,
       message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are in flight`,
     };
   const message = `budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}`;
   const stray = currentHealthy < expectedPods ? strayOf(budget, unscheduled) : undefined;
   if (stray !== undefined) return strayText(message, stray);
-  if (currentHealthy >= desiredHealthy) return { cause, message };
+  if (currentHealthy >= desiredHealthy) return { reason, message };
   const sick =
     pod.ready || policy === 'AlwaysAllow'
       ? ''
       : '; unhealthyPodEvictionPolicy: AlwaysAllow would let pods go that are not Ready, as this one';
   return {
-    cause,
+    reason,
     message: `${message}; ${desiredHealthy - currentHealthy} too few are healthy`,
     remedy: `check why its pods are not Ready: kubectl -n ${namespace} get pods${sick}`,
-    lasting: { cause: 'TooFewHealthy', afterSeconds: recoversWithin },
+    lasting: { reason: 'TooFewHealthy', afterSeconds: recoversWithin },
   };
 }
 
@@ -90,17 +90,17 @@ function unsyncedText({
   disruptedPods,
   ...budget
 }: Budget): BudgetExplanation | undefined {
-  const cause = 'BudgetNotSynced';
+  const reason = 'BudgetNotSynced';
   if (syncFailure !== undefined) {
     return {
-      cause,
+      reason,
       message: `budget ${name} could not be computed: ${truncate(syncFailure)}`,
       remedy: `ask its owner for minAvailable as a number, which needs no controller to be counted: kubectl -n ${namespace} describe pdb ${name}`,
     };
   }
   if (!budget.fresh) {
     return {
-      cause,
+      reason,
       message: `the status of budget ${name} is not computed for its latest change`,
       remedy:
         'if this lasts for more than some seconds, check kube-controller-manager: its disruption controller computes it',
@@ -108,7 +108,7 @@ function unsyncedText({
   }
   if (!isUnconfirmed({ disruptedPods })) return undefined;
   return {
-    cause,
+    reason,
     message: `budget ${name} grants nothing until the disruption controller confirms its ${disruptedPods.length} evictions under way`,
     remedy: 'check the disruption controller (kube-controller-manager): it lags behind',
   };
@@ -117,17 +117,17 @@ function unsyncedText({
 /** Explains a budget that never allows a disruption as it stands; undefined if it does at times. */
 function refusingText(budget: Budget): BudgetExplanation | undefined {
   const { namespace, name, desiredHealthy, expectedPods } = budget;
-  const cause = 'BudgetNeverAllows';
+  const reason = 'BudgetNeverAllows';
   if (isUncounted(budget)) {
     return {
-      cause,
+      reason,
       message: `budget ${name} counts none of its pods, because no controller says how many it should count: it allows no disruption`,
       remedy: `ask its owner for minAvailable as a number: kubectl -n ${namespace} describe pdb ${name}`,
     };
   }
   if (!neverAllows(budget)) return undefined;
   return {
-    cause,
+    reason,
     message: `budget ${name} needs ${desiredHealthy} healthy pods of ${expectedPods}: as it stands, it allows no disruption`,
     remedy: `run more replicas, or ask the budget's owner to let one go: kubectl -n ${namespace} describe pdb ${name}`,
   };
@@ -138,16 +138,17 @@ function refusingText(budget: Budget): BudgetExplanation | undefined {
  * an edit of the budget may cost data, and is undone.
  */
 function keptText(
-  { cause, message, lasting }: BudgetExplanation,
+  { reason, message, lasting }: BudgetExplanation,
   { kind, name }: NonNullable<Budget['owner']>,
 ): BudgetExplanation {
   const remedy = `wait for ${kind} ${name}, whose controller keeps the budget and changes it when a disruption does no harm; ask there, and leave the budget as it is`;
-  if (cause !== 'BudgetNeverAllows') return { cause, message, remedy, ...(lasting && { lasting }) };
+  if (reason !== 'BudgetNeverAllows')
+    return { reason, message, remedy, ...(lasting && { lasting }) };
   return {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     message,
     remedy,
-    lasting: { cause, afterSeconds: ownerWithin },
+    lasting: { reason, afterSeconds: ownerWithin },
   };
 }
 
@@ -157,11 +158,11 @@ function harmless(
   { owner: pods }: Pod,
   { owner: keeper }: Budget,
 ): BudgetExplanation {
-  if (said.cause === 'ReplacementUnschedulable') return said;
+  if (said.reason === 'ReplacementUnschedulable') return said;
   if (keeper !== undefined) return keptText(said, keeper);
   const isGuard =
     pods?.kind === 'Job' &&
-    (said.cause === 'BudgetNeverAllows' || said.cause === 'BudgetNotSynced');
+    (said.reason === 'BudgetNeverAllows' || said.reason === 'BudgetNotSynced');
   return isGuard
     ? { ...said, remedy: `wait for Job ${pods.name} to end: the budget guards its work` }
     : said;
@@ -196,7 +197,7 @@ const maxBudgets = 10;
  */
 export function multipleBudgetsBlockerInfo(pod: Pod, budgets: readonly Budget[]): BlockerInfo {
   return {
-    cause: 'MultipleBudgets',
+    reason: 'MultipleBudgets',
     pod: about(pod),
     budgets: budgets
       .map(({ key }) => key)

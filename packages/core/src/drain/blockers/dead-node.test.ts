@@ -38,7 +38,7 @@ test('a node is dead when it is not Ready; nothing is said of one whose conditio
 test('pods that terminate on a silent node are the fault of the node, at once, with what frees them', () => {
   const pod = makePod('a', { deletionTimestamp: at(30) });
   assert.deepEqual(attributeToNode(terminatingBlockerInfo(pod, false), pod, deadNodeOf(silent)), {
-    cause: 'NodeNotReady',
+    reason: 'NodeNotReady',
     pod: { namespace: 'shop', name: 'a' },
     message: `${why}: nobody ends its pods`,
     remedy,
@@ -49,7 +49,7 @@ test('a kubelet that says itself that it is not Ready may still end pods: it is 
   const pod = makePod('a', { deletionTimestamp: at(-40) });
   const causes = [false, true].map(
     overdue =>
-      attributeToNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).cause,
+      attributeToNode(terminatingBlockerInfo(pod, overdue), pod, deadNodeOf(unready)).reason,
   );
   assert.deepEqual(causes, ['Terminating', 'NodeNotReady']);
 });
@@ -65,7 +65,7 @@ test('a budget that is short of the pods of the node names the node; one that ot
   const [lost, well] = [makePod('a', { ready: false }), makePod('b', { ready: true })];
   const blamed = attributeToNode(budgetBlockerInfo(lost, budget), lost, deadNodeOf(silent));
   assert.deepEqual(
-    [blamed.cause, blamed.budgets, blamed.remedy, blamed.message],
+    [blamed.reason, blamed.budgets, blamed.remedy, blamed.message],
     [
       'NodeNotReady',
       ['shop/web'],

@@ -49,14 +49,14 @@ function remedyFor({ name, outOfService: marked }: DeadNode): Pick<BlockerInfo, 
       };
 }
 
-function waitsForKubelet({ cause }: BlockerInfo, pod: Pod, dead: DeadNode): boolean {
-  if (cause === 'StuckTerminating') return pod.finalizers.length === 0;
-  return cause === 'Terminating' && dead.silent;
+function waitsForKubelet({ reason }: BlockerInfo, pod: Pod, dead: DeadNode): boolean {
+  if (reason === 'StuckTerminating') return pod.finalizers.length === 0;
+  return reason === 'Terminating' && dead.silent;
 }
 
 /** Reports whether the budget is short of this very pod, whose readiness is unknown. */
-function isMissedByBudget({ cause }: BlockerInfo, pod: Pod): boolean {
-  return cause === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
+function isMissedByBudget({ reason }: BlockerInfo, pod: Pod): boolean {
+  return reason === 'DisruptionBudget' && !pod.ready && !isTerminating(pod);
 }
 
 /**
@@ -74,13 +74,13 @@ export function attributeToNode(
       ? 'Kubernetes removes its pods, because it is marked as out of service'
       : 'nobody ends its pods';
     const { remedy: _remedy, ...rest } = blockerInfo;
-    return { ...rest, cause: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
+    return { ...rest, reason: 'NodeNotReady', message: `${dead.why}: ${wait}`, ...remedyFor(dead) };
   }
   if (!isMissedByBudget(blockerInfo, pod)) return blockerInfo;
   const { lasting: _lasting, ...rest } = blockerInfo;
   return {
     ...rest,
-    cause: 'NodeNotReady',
+    reason: 'NodeNotReady',
     message: `${dead.why}, and so is the pod; ${blockerInfo.message}`,
     ...remedyFor(dead),
   };

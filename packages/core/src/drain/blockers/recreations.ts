@@ -58,7 +58,7 @@ function staying({ namespace, owner }: Pod): string {
 
 export function recreationBlocker(pod: Pod, { count }: Recreations): BlockerInfo {
   return {
-    cause: 'KeepsComing',
+    reason: 'KeepsComing',
     pod: { namespace: pod.namespace, name: pod.name },
     message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,
     remedy: `remove the toleration or the fixed nodeName from the pod template${staying(pod)}`,

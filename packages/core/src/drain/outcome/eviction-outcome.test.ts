@@ -269,12 +269,12 @@ describe('answers of a real API server where policies and webhooks refuse', () =
       assert.equal(admissionRefusal(answer.body.message)?.by, answer.by);
       if (outcome.kind !== 'denied' && outcome.kind !== 'webhookFailed') return;
       assert.ok((outcome.retryAfterSeconds ?? 0) <= 300);
-      const { cause, message, remedy } = outcomeBlockerInfo(
+      const { reason, message, remedy } = outcomeBlockerInfo(
         makePod('p'),
         outcome.kind,
         outcome.message,
       );
-      assert.equal(cause, outcome.kind === 'denied' ? 'AdmissionDenied' : 'EvictionFailed');
+      assert.equal(reason, outcome.kind === 'denied' ? 'AdmissionDenied' : 'EvictionFailed');
       assert.doesNotMatch(remedy ?? '', /bug|API server|report|permission/);
       if (outcome.kind === 'denied')
         assert.match(

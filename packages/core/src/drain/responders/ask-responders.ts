@@ -53,7 +53,7 @@ function waits(pod: Pod, requeueAt: Temporal.Instant): PodDecision {
     verdict: 'wait',
     requeueAt,
     blockerInfo: {
-      cause: 'EvictionRequested',
+      reason: 'EvictionRequested',
       pod: about(pod),
       message: `its eviction has been requested of its responders; if none has its turn by ${timeText(requeueAt)}, it is evicted`,
     },

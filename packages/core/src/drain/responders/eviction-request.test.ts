@@ -72,7 +72,7 @@ function decided(
   const { calls, blockerInfos, requeueAt } = plan([one], planContext);
   return (
     calls[0]?.method ??
-    `${blockerInfos[0]?.cause ?? ''} until ${requeueAt === undefined ? '-' : (requeueAt.epochMilliseconds - at(0).epochMilliseconds) / 1000}`
+    `${blockerInfos[0]?.reason ?? ''} until ${requeueAt === undefined ? '-' : (requeueAt.epochMilliseconds - at(0).epochMilliseconds) / 1000}`
   );
 }
 

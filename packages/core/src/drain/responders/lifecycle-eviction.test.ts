@@ -132,16 +132,16 @@ describe('the blocker', () => {
       `responder ${mover} is evicting it (since ${timeText(at(0))}, last heard at ${timeText(at(60))}): 40 %; expected to finish at ${timeText(at(600))}`,
     );
     assert.deepEqual(
-      [info.cause, info.remedy, info.pod],
+      [info.reason, info.remedy, info.pod],
       ['EvictionResponder', undefined, { namespace: 'shop', name: 'a' }],
     );
     assert.equal(told({}, 100).message, `responder ${mover} is evicting it`);
   });
 
   test('one that is silent for five minutes needs help, and is passed over after twenty', () => {
-    assert.equal(told({ startTime: at(0) }, 299).cause, 'EvictionResponder');
+    assert.equal(told({ startTime: at(0) }, 299).reason, 'EvictionResponder');
     const silent = told({ startTime: at(0) }, 300);
-    assert.equal(silent.cause, 'EvictionResponderSilent');
+    assert.equal(silent.reason, 'EvictionResponderSilent');
     assert.match(
       silent.message,
       new RegExp(
@@ -152,19 +152,19 @@ describe('the blocker', () => {
       silent.remedy ?? '',
       /^check the controller of responder mover\.example\/m; .*Delete overrules it$/,
     );
-    assert.equal(told({}, 300).cause, 'EvictionResponderSilent', 'it has never said a word');
+    assert.equal(told({}, 300).reason, 'EvictionResponderSilent', 'it has never said a word');
     const future = { startTime: at(0), heartbeatTime: at(1_000_000) };
     assert.equal(
-      told(future, 300).cause,
+      told(future, 300).reason,
       'EvictionResponderSilent',
       'a word of the future is no word',
     );
     assert.equal(
-      told({ startTime: at(0), heartbeatTime: at(100) }, 399).cause,
+      told({ startTime: at(0), heartbeatTime: at(100) }, 399).reason,
       'EvictionResponder',
     );
     assert.equal(
-      told({ startTime: at(0), heartbeatTime: at(100) }, 400).cause,
+      told({ startTime: at(0), heartbeatTime: at(100) }, 400).reason,
       'EvictionResponderSilent',
     );
   });
@@ -199,7 +199,7 @@ describe('the plan', () => {
       [['b', undefined]],
     );
     assert.deepEqual(
-      planned.blockerInfos.map(({ cause }) => cause),
+      planned.blockerInfos.map(({ reason }) => reason),
       ['EvictionResponder'],
     );
     assert.equal(planned.requeueAt && timeText(planned.requeueAt), timeText(at(300)));
@@ -236,7 +236,7 @@ describe('the plan', () => {
     const going = candidate('a', { pod: { ...pod, deletionTimestamp: at(0) } });
     assert.deepEqual(
       plan([going], around({ name: mover, createdAt: at(0) }, 0)).blockerInfos.map(
-        ({ cause }) => cause,
+        ({ reason }) => reason,
       ),
       ['Terminating'],
     );

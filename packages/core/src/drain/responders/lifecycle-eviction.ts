@@ -177,9 +177,9 @@ export function responderBlockerInfo(
   const said = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
   const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${said}`;
   if (isBefore(now, silentAt(responder, now)))
-    return { cause: 'EvictionResponder', pod: about(pod), message: truncate(text) };
+    return { reason: 'EvictionResponder', pod: about(pod), message: truncate(text) };
   return {
-    cause: 'EvictionResponderSilent',
+    reason: 'EvictionResponderSilent',
     pod: about(pod),
     message: truncate(
       `${text}; silent, Kubernetes passes it over at ${timeText(passedOverAt(responder, now))}, and so does Drydock`,

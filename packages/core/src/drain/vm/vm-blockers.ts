@@ -13,7 +13,7 @@ import type { BlockerInfo } from '../blockers/blocker.ts';
 
 /** Text of the blocker for a VM's pod that has not left yet. */
 
-type Text = Pick<BlockerInfo, 'cause' | 'message' | 'remedy'>;
+type Text = Pick<BlockerInfo, 'reason' | 'message' | 'remedy'>;
 
 function limits({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string {
   return `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
@@ -32,53 +32,53 @@ const onItsWay: Readonly<
   Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPod, settings: KubeVirtSettings) => Text>
 > = {
   Arriving: ({ vmi }) => ({
-    cause: 'Evacuating',
+    reason: 'Evacuating',
     message: `is where VM ${vmi.name} is being migrated to`,
   }),
   Left: ({ vmi }) => ({
-    cause: 'Terminating',
+    reason: 'Terminating',
     message: `VM ${vmi.name} has moved; the pod that it left is ending`,
   }),
   Queued: ({ vmi }, settings) => ({
-    cause: 'MigrationQueued',
+    reason: 'MigrationQueued',
     message: `VM ${vmi.name} waits for its turn: ${limits(settings)}`,
   }),
   Placing: ({ vmi, migration }) => ({
-    cause: 'Evacuating',
+    reason: 'Evacuating',
     message: `VM ${vmi.name} ${phaseText(migration)}`,
   }),
   Moving: ({ vmi, migration }) => ({
-    cause: 'Evacuating',
+    reason: 'Evacuating',
     message: `VM ${vmi.name} ${phaseText(migration)}`,
   }),
   Unready: ({ vmi }) => ({
-    cause: 'NotMigratable',
+    reason: 'NotMigratable',
     message: isUnstarted(vmi)
       ? `VM ${vmi.name} has not started on the node (${vmi.phase}), and KubeVirt lets no such VM be evicted`
       : `KubeVirt has not determined for minutes whether VM ${vmi.name} can be migrated, and lets no such VM be evicted`,
     remedy: `see why: kubectl -n ${vmi.namespace} describe vmi ${vmi.name}; stop the VM, or let the policy do so (drain.virtualMachines.notMigratable)`,
   }),
   Lost: ({ vmi, migration, unplaced }) => ({
-    cause: 'NoMigrationTarget',
+    reason: 'NoMigrationTarget',
     message: `no node takes VM ${vmi.name}: the pod that it is to be migrated to is not scheduled${unplaced?.why === undefined ? '' : `: ${truncate(unplaced.why)}`}`,
     remedy: `see what it lacks: ${describeTarget(vmi, migration)}`,
   }),
   Overdue: ({ vmi, migration }) => ({
-    cause: 'NoMigrationTarget',
+    reason: 'NoMigrationTarget',
     message: `the pod that VM ${vmi.name} is to be migrated to has not become ready for longer than KubeVirt waits (${migration?.phase ?? 'begun'})`,
     remedy: `see what keeps it: ${describeTarget(vmi, migration)}; check virt-controller`,
   }),
   Failing: ({ vmi, failed }) => ({
-    cause: 'MigrationFailed',
+    reason: 'MigrationFailed',
     message: `the last migration of VM ${vmi.name} failed: ${failed?.failure ?? unsaid}; KubeVirt tries again`,
     remedy: `inspect it: kubectl -n ${vmi.namespace} describe vmim ${failed?.name ?? ''}`,
   }),
   External: ({ vmi }) => ({
-    cause: 'Evacuating',
+    reason: 'Evacuating',
     message: `VM ${vmi.name} is marked for the controller that moves it (evictionStrategy External)`,
   }),
   ExternalLate: ({ vmi }) => ({
-    cause: 'NotMigratable',
+    reason: 'NotMigratable',
     message: `VM ${vmi.name} has been marked for the controller that moves it (evictionStrategy External), which has not done so`,
     remedy: 'check the controller that owns the VM, or shut the VM down',
   }),
@@ -87,19 +87,19 @@ const onItsWay: Readonly<
 function notAsked({ vmi, evictionEffect }: VmPod): Text {
   if (evictionEffect === 'Undecided')
     return {
-      cause: 'Evacuating',
+      reason: 'Evacuating',
       message: `KubeVirt has not determined yet whether VM ${vmi.name} can be migrated`,
     };
   if (evictionEffect === 'Cannot') {
     return {
-      cause: 'NotMigratable',
+      reason: 'NotMigratable',
       message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${whyNotMigratable(vmi)}`,
       remedy:
         'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
     };
   }
   return {
-    cause: 'VirtualMachineStops',
+    reason: 'VirtualMachineStops',
     message: `an eviction would shut down VM ${vmi.name}, and the policy does not want that`,
     remedy:
       'set its evictionStrategy to LiveMigrate, shut it down, or set drain.virtualMachines.notMigrated to Evict',

@@ -259,7 +259,7 @@ describe('whose turn it is', () => {
     assert.equal(taken({}, { status: 'True' }), waits);
     const failedAt = (seconds: number) =>
       taken(
-        { history: { eventsOverAt: at(-100) } },
+        { history: { eventsEndedAt: at(-100) } },
         { lastTransitionTime: at(seconds).toString() },
       );
     assert.equal(failedAt(-40), 'Surging Begun');

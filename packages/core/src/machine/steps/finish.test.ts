@@ -104,7 +104,7 @@ describe('when the event is over', () => {
         { ...reboot, kind, state: 'Completed' },
         { ...reboot, id: 'e2', state: 'Cancelled' },
       ],
-      history: { bootId: 'b1', drainedAt: at(-300), eventsOverAt: at(-20), ...history },
+      history: { bootId: 'b1', drainedAt: at(-300), eventsEndedAt: at(-20), ...history },
     });
   const node = (bootId?: string, ...conditions: readonly (typeof isReady)[]) =>
     makeNode({

@@ -365,11 +365,11 @@ describe('over has two meanings', () => {
     });
 
   test('a node that is Ready is looked at for a minute: it may not be missed yet', () => {
-    const ready = (eventsOverAt?: Temporal.Instant, over: MachineRequestOverrides = {}) =>
+    const ready = (eventsEndedAt?: Temporal.Instant, over: MachineRequestOverrides = {}) =>
       brief({
         request: request('stop', {
           ...over,
-          history: { ...over.history, ...(eventsOverAt && { eventsOverAt }) },
+          history: { ...over.history, ...(eventsEndedAt && { eventsEndedAt }) },
         }),
         child: over.history && makeChild('Draining'),
       });

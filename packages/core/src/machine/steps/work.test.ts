@@ -286,13 +286,13 @@ describe('the node is emptied', () => {
         'mm-m1-uid-mm is waiting to begin',
       );
     assert.equal(
-      does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon' }) }),
+      does({ request: begun('Replace'), child: makeChild('Draining', { level: 'Cordon' }) }),
       'Draining Drain: continue the drain',
     );
     assert.equal(
       does({
         request: begun('Replace'),
-        child: makeChild('Draining', { stage: 'Cordon', deleting: true }),
+        child: makeChild('Draining', { level: 'Cordon', deleting: true }),
       }),
       'Draining Drain: ',
     );
@@ -358,7 +358,7 @@ describe('when its window closes', () => {
       next,
     ]);
     assert.deepEqual(
-      brief(closed('Pause', { child: makeChild('Draining', { stage: 'Cordon' }) })),
+      brief(closed('Pause', { child: makeChild('Draining', { level: 'Cordon' }) })),
       ['Draining', 'WindowClosed', '', opens, undefined, next],
     );
     assert.deepEqual(

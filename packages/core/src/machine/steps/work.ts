@@ -1,5 +1,5 @@
 import { isBefore, joinLimited, secondsAfter, timeText } from '@drydock/apimachinery';
-import { isDrained, stageWrite } from '../../maintenance/child.ts';
+import { isDrained, levelWrite } from '../../maintenance/child.ts';
 import { conditionOf, isReady } from '../../node/node.ts';
 import { takenBy, takesMachine } from '../aftermath.ts';
 import { isPending, type MachineEvent } from '../event.ts';
@@ -233,8 +233,8 @@ function paused(snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecisi
   const requeueAt = stop.opens === undefined ? {} : { requeueAt: stop.opens };
   if (stop.atEnd === 'Pause') {
     const writes =
-      child !== undefined && !child.deleting && child.stage === 'Drain'
-        ? [stageWrite(child, 'Cordon')]
+      child !== undefined && !child.deleting && child.level === 'Drain'
+        ? [levelWrite(child, 'Cordon')]
         : [];
     return {
       phase: 'Draining',
@@ -345,8 +345,8 @@ export const drain: MachineStep = (snapshot, now) => {
       message: `Restoring the drain policy of ${child.name}`,
       writes: [childDrainWrite(child, request)],
     };
-  if (child.stage === 'Cordon' && !child.deleting)
-    return { ...common, message: 'The drain continues', writes: [stageWrite(child, 'Drain')] };
+  if (child.level === 'Cordon' && !child.deleting)
+    return { ...common, message: 'The drain continues', writes: [levelWrite(child, 'Drain')] };
   return { ...common, message: childText(snapshot) };
 };
 

@@ -124,7 +124,7 @@ describe('what a volume waits for is said with its driver, and with what that sa
     what: string,
     over: Partial<Attachment>,
     now: number,
-    cause: string,
+    reason: string,
     words: RegExp,
     helps: RegExp | undefined,
   ])[] = [
@@ -161,10 +161,10 @@ describe('what a volume waits for is said with its driver, and with what that sa
       /kubectl describe volumeattachment va-pv-1/,
     ],
   ];
-  for (const [what, over, now, cause, words, helps] of rows)
+  for (const [what, over, now, reason, words, helps] of rows)
     test(what, () => {
       const blocker = told(over, now);
-      assert.equal(blocker?.cause, cause);
+      assert.equal(blocker?.reason, reason);
       assert.match(blocker?.message ?? '', words);
       if (helps === undefined) assert.equal(blocker?.remedy, undefined);
       else assert.match(blocker?.remedy ?? '', helps);
@@ -177,7 +177,7 @@ describe('what a volume waits for is said with its driver, and with what that sa
 
   test('not asked for in six minutes: the kubelet or kube-controller-manager', () => {
     const notes = { ...emptyMemo, blockedSince: new Map([['VolumeAttached  pv-1', at(0)]]) };
-    assert.equal(told({}, 359, notes)?.cause, 'VolumeAttached');
+    assert.equal(told({}, 359, notes)?.reason, 'VolumeAttached');
     assert.match(told({}, 360, notes)?.remedy ?? '', /attach-detach controller/);
     assert.equal(
       judged(

@@ -30,11 +30,11 @@ function toldSince(
   { snapshot, now }: ReconcileContext,
 ): Temporal.Instant {
   const one = {
-    cause: 'VolumeAttached',
+    reason: 'VolumeAttached',
     volume: attachment.volume ?? attachment.key,
     message: '',
   } as const;
-  const lasting = { cause: 'DetachFailed', afterSeconds: 0 } as const;
+  const lasting = { reason: 'DetachFailed', afterSeconds: 0 } as const;
   return (
     knownSince({ ...one, lasting }, snapshot.memo.blockedSince, request.history.blockedSince) ?? now
   );

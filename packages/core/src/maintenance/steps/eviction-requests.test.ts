@@ -29,7 +29,7 @@ function tidied({ own = [request()], known, responder, snapshot, context }: Case
   return cleanUpEvictionRequests({
     ...makeContext([], {
       node: makeNode(),
-      requests: [makeRequest('one', { stage: 'Drain' })],
+      requests: [makeRequest('one', { level: 'Drain' })],
       pods: [makePod('a')],
       evictionRequests: {
         mode: 'Auto',
@@ -111,7 +111,7 @@ describe('a request for a pod that may stay', () => {
     [
       'of a node that is only cordoned',
       {
-        snapshot: { requests: [makeRequest('one', { stage: 'Cordon' })] },
+        snapshot: { requests: [makeRequest('one', { level: 'Cordon' })] },
         context: { isDrainJudged: false },
       },
       'DELETE',

@@ -95,7 +95,7 @@ function actionFor(request: EvictionRequest, context: ReconcileContext): Action 
 function isUnclear({ snapshot, isDrainJudged }: ReconcileContext): boolean {
   return (
     !isDrainJudged &&
-    snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain')
+    snapshot.requests.some(({ deleting, level }) => !deleting && level === 'Drain')
   );
 }
 

@@ -177,7 +177,7 @@ function changeOf(
 ): HoldChange | undefined {
   if (missing.length === 0 && isReleasedByOthers(node, context)) return discardRecordChange(node);
   const wanted = unionMarks([
-    ...holders.map(({ adapter, stage }) => adapter.marks(stage)),
+    ...holders.map(({ adapter, level }) => adapter.marks(level)),
     ...missing.map(({ marks }) => marks('Drain')),
   ]);
   const kinds = [...holders.map(({ adapter }) => adapter), ...missing].map(({ name }) => name);

@@ -62,7 +62,7 @@ test('an API that does not answer is told', () => {
 });
 
 test('a maintenance that only cordons keeps new servers away and leaves those that are there', () => {
-  const cordon = makeRequest('one', { stage: 'Cordon', reason: 'disk' });
+  const cordon = makeRequest('one', { level: 'Cordon', reason: 'disk' });
   const { desired } = look(view([server('a')]), { requests: [cordon] });
   assert.deepEqual(
     [desired?.why, desired?.policy.active, desired?.policy.failed],
@@ -101,14 +101,14 @@ describe('step by step', () => {
     const about = (name: string) => ({ id: `id-${name}`, name });
     assert.deepEqual(after(view(vms)).blockerInfos, [
       {
-        cause: 'ServerNotMovable',
+        reason: 'ServerNotMovable',
         server: about('a'),
         message: 'server a: No valid host was found.',
         remedy: 'add a host',
       },
-      { cause: 'ServerMoving', server: about('b'), message: 'server b: is being migrated' },
-      { cause: 'ServerMoving', server: about('c'), message: 'server c: waits for its turn' },
-      { cause: 'ServerMoving', server: about('d'), message: 'server d: is locked' },
+      { reason: 'ServerMoving', server: about('b'), message: 'server b: is being migrated' },
+      { reason: 'ServerMoving', server: about('c'), message: 'server c: waits for its turn' },
+      { reason: 'ServerMoving', server: about('d'), message: 'server d: is locked' },
     ]);
   });
 
@@ -164,7 +164,7 @@ describe('step by step', () => {
       hypervisor(makeContext(progresses.map(makeProgress), { host: view([]) })).context.desiredHost
         ?.why;
     const drains = { request: makeRequest('drains'), drain: makeDrain() };
-    const cordons = { request: makeRequest('cordons', { stage: 'Cordon' }) };
+    const cordons = { request: makeRequest('cordons', { level: 'Cordon' }) };
     assert.equal(desired(cordons, drains), 'drains');
     assert.equal(desired({ ...drains, paused: true }, cordons), 'cordons');
     for (const over of [{ granted: false }, { holds: false }]) {

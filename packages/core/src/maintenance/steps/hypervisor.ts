@@ -35,13 +35,13 @@ function desiredState({ progresses }: ReconcileContext): DesiredHostState | unde
   const holding = progresses.filter(hasNode);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
   if (draining !== undefined) return desiredOf(draining, draining.request.policy.servers);
-  const cordoning = holding.find(({ request }) => request.stage === 'Cordon');
+  const cordoning = holding.find(({ request }) => request.level === 'Cordon');
   return cordoning && desiredOf(cordoning, leaveAll);
 }
 
 function serverBlockerInfo({ id, name, state, message, remedy }: VmStatus): BlockerInfo {
   return {
-    cause: state === 'Cannot' ? 'ServerNotMovable' : 'ServerMoving',
+    reason: state === 'Cannot' ? 'ServerNotMovable' : 'ServerMoving',
     server: { id, name },
     message: `server ${name}: ${message ?? (state === 'Migrating' ? 'is being migrated' : 'waits for its turn')}`,
     ...(remedy !== undefined && { remedy }),
@@ -50,7 +50,7 @@ function serverBlockerInfo({ id, name, state, message, remedy }: VmStatus): Bloc
 
 function unknown(message: string): BlockerInfo {
   return {
-    cause: 'HypervisorUnknown',
+    reason: 'HypervisorUnknown',
     message,
     remedy: 'check the connection to OpenStack; the operator log has the details',
   };

@@ -107,7 +107,7 @@ describe('the node may be held, and drained, once the lease is ours', () => {
   test('who only announces, has released or has to wait asks for none', () => {
     const announced = walked({
       node: makeNode(),
-      requests: [makeRequest('one', { stage: 'Announce' })],
+      requests: [makeRequest('one', { level: 'Announce' })],
       leases: leases(),
     });
     assert.deepEqual([whats(announced), first(announced).granted], [[], false]);

@@ -75,7 +75,7 @@ export function leaseRelease({ snapshot }: ReconcileContext, name: LeaseName): W
 
 /** Reports whether the request wants more than to announce, and has not given up for good. */
 export function wantsNode({ request, failure, barred }: RequestProgress): boolean {
-  return request.stage !== 'Announce' && failure !== 'Released' && !barred;
+  return request.level !== 'Announce' && failure !== 'Released' && !barred;
 }
 
 function notOurs(message: string, errors: number): Problem {

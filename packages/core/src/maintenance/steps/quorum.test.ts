@@ -36,13 +36,13 @@ describe('a node that the quorum needs', () => {
   });
   test('goes for who takes the loss upon himself, for an announcement, and where it is out already', () => {
     assert.equal(answer({ request: makeRequest('one', { mayLoseQuorum: true }) }, spent), 'goes');
-    assert.equal(answer({ request: makeRequest('one', { stage: 'Announce' }) }, spent), 'goes');
+    assert.equal(answer({ request: makeRequest('one', { level: 'Announce' }) }, spent), 'goes');
     assert.equal(
       answer({ request: makeRequest('one', { claim: 'takenOver' }) }, spent, { node: unrecorded }),
       'goes',
     );
     assert.equal(
-      answer({ request: makeRequest('one', { stage: 'Cordon' }) }, spent),
+      answer({ request: makeRequest('one', { level: 'Cordon' }) }, spent),
       'QuorumAtRisk',
     );
   });

@@ -43,7 +43,7 @@ function ask(snapshot: NodeSnapshot, { members, seats, etcdBudgets }: Quorum): A
  */
 function isExempt({ request }: RequestProgress, node: Node): boolean {
   return (
-    request.mayLoseQuorum || request.stage === 'Announce' || markedByPredecessor(node, request)
+    request.mayLoseQuorum || request.level === 'Announce' || markedByPredecessor(node, request)
   );
 }
 

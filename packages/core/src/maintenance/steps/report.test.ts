@@ -69,7 +69,7 @@ describe('the state', () => {
     string,
   ])[] = [
     ['failed, whatever else', { failure: 'LeaseLost', drain: half }, {}, 'Failed'],
-    ['announced only', {}, { stage: 'Announce' }, 'Announced'],
+    ['announced only', {}, { level: 'Announce' }, 'Announced'],
     ['drained', { drain: { ...half, complete: true, emptied: true } }, {}, 'Drained'],
     [
       'emptied, and volumes are still attached',
@@ -78,7 +78,7 @@ describe('the state', () => {
       'Detaching',
     ],
     ['under way', { drain: half }, {}, 'Draining'],
-    ['cordoned', {}, { stage: 'Cordon' }, 'Cordoned'],
+    ['cordoned', {}, { level: 'Cordon' }, 'Cordoned'],
     ['held, and its pods are not known yet', {}, {}, 'Draining'],
     ['not held', { holds: false }, {}, 'Pending'],
     [
@@ -139,7 +139,7 @@ describe('a node is said to be held when it was seen to carry all marks, whateve
 
 describe('of blockers that need help somebody is told once', () => {
   const denied = (name: string): DrainProgress['blockerInfos'][number] => ({
-    cause: 'AdmissionDenied',
+    reason: 'AdmissionDenied',
     pod: { namespace: 'shop', name },
     message: 'no',
   });
@@ -217,19 +217,19 @@ test('that marks are removed is news: the first time, from somebody else, and wh
   assert.equal(waits(restored(4, 'x'), restored(7, 'x')), 154, 'a minute after the last one');
 });
 
-test('what passes by itself in most cases has another cause once it has lasted, since the same moment, and that is looked out for', () => {
-  const lasting = { cause: 'TooFewHealthy', afterSeconds: 120 } as const;
+test('what passes by itself in most cases has another reason once it has lasted, since the same moment, and that is looked out for', () => {
+  const lasting = { reason: 'TooFewHealthy', afterSeconds: 120 } as const;
   const info = {
-    cause: 'DisruptionBudget',
+    reason: 'DisruptionBudget',
     pod: { namespace: 'shop', name: 'a' },
     message: '',
     lasting,
   } as const;
   const seen = (
     since: number,
-    cause: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget',
+    reason: 'DisruptionBudget' | 'TooFewHealthy' = 'DisruptionBudget',
   ) => {
-    const notes = { ...emptyMemo, blockedSince: new Map([[`${cause} shop/a `, at(since)]]) };
+    const notes = { ...emptyMemo, blockedSince: new Map([[`${reason} shop/a `, at(since)]]) };
     const [found] = reported(
       { drain: { ...half, blockerInfos: [info] } },
       history({ state: 'Draining' }),
@@ -238,7 +238,7 @@ test('what passes by itself in most cases has another cause once it has lasted, 
     const [blocker] = found?.report.blockers ?? [];
     assert.ok(blocker !== undefined && !('lasting' in blocker), 'it is no part of what is stored');
     return [
-      blocker.cause,
+      blocker.reason,
       secondsBetween(at(0), blocker.since),
       found?.requeueAt && secondsBetween(at(0), found.requeueAt),
     ];
@@ -248,9 +248,9 @@ test('what passes by itself in most cases has another cause once it has lasted, 
   assert.deepEqual(seen(-500, 'TooFewHealthy'), ['TooFewHealthy', -500, undefined]);
 });
 
-test('blockers come so that each cause is among the first', () => {
-  const info = (cause: 'AdmissionDenied' | 'Forbidden' | 'DisruptionBudget', name: string) => ({
-    cause,
+test('blockers come so that each reason is among the first', () => {
+  const info = (reason: 'AdmissionDenied' | 'Forbidden' | 'DisruptionBudget', name: string) => ({
+    reason,
     pod: { namespace: 'shop', name },
     message: '',
   });
@@ -300,8 +300,8 @@ describe('times', () => {
   test('it is not told when somebody has to help first', () => {
     const pod = { namespace: 'shop', name: 'a' };
     const [spent, denied] = [
-      { cause: 'DisruptionBudget', pod, message: '' },
-      { cause: 'AdmissionDenied', pod, message: '' },
+      { reason: 'DisruptionBudget', pod, message: '' },
+      { reason: 'AdmissionDenied', pod, message: '' },
     ] as const;
     assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent] } }, begun), [
       0,
@@ -372,9 +372,9 @@ describe('times', () => {
 describe('blockers', () => {
   const pod = (name: string) => ({ namespace: 'shop', name });
   const blockerInfos = [
-    { cause: 'Terminating', pod: pod('b'), message: '' },
-    { cause: 'Terminating', pod: pod('a'), message: '' },
-    { cause: 'LocalData', pod: pod('z'), message: '' },
+    { reason: 'Terminating', pod: pod('b'), message: '' },
+    { reason: 'Terminating', pod: pod('a'), message: '' },
+    { reason: 'LocalData', pod: pod('z'), message: '' },
   ] as const;
 
   test('those that need somebody come first, then by name, in whatever order they were found', () => {
@@ -461,7 +461,7 @@ describe('what else is said', () => {
       [count(true, {}), count(false, {}), count(true, { granted: false })],
       [1, 0, 0],
     );
-    assert.equal(count(true, { granted: false }, { stage: 'Announce' }), 1);
+    assert.equal(count(true, { granted: false }, { level: 'Announce' }), 1);
     assert.deepEqual(
       [
         count(false, { failure: 'LeaseLost' }),
@@ -672,7 +672,7 @@ describe('what the node says', () => {
         reports(
           contextOf(
             { ...progresses[state], ...(held !== undefined && { holds: held }) },
-            { name: `m${n}`, ...(state === 'Cordoned' && { stage: 'Cordon' }), ...over },
+            { name: `m${n}`, ...(state === 'Cordoned' && { level: 'Cordon' }), ...over },
           ),
           true,
         ),

@@ -11,11 +11,11 @@ import {
   type Blocker,
   type BlockerInfo,
   blockerId,
-  causeOfId,
-  eachCauseFirst,
-  fewOfEachCause,
+  eachReasonFirst,
+  fewOfEachReason,
   knownSince,
   needsHelp,
+  reasonOfId,
   tellsProgress,
 } from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/drain-counter.ts';
@@ -53,11 +53,11 @@ function stateOf(
   // The node stays as it was at the deletion: nothing more is evaluated.
   if (lingers && request.history.state !== undefined) return request.history.state;
   if (failure !== undefined) return 'Failed';
-  if (request.stage === 'Announce') return 'Announced';
+  if (request.level === 'Announce') return 'Announced';
   if (drain?.complete === true) return 'Drained';
   if (drain?.emptied === true) return 'Detaching';
   if (drain !== undefined) return 'Draining';
-  if (granted && isHeld) return request.stage === 'Cordon' ? 'Cordoned' : 'Draining';
+  if (granted && isHeld) return request.level === 'Cordon' ? 'Cordoned' : 'Draining';
   return holds ? (request.history.state ?? 'Pending') : 'Pending';
 }
 
@@ -69,7 +69,7 @@ function isInformed(progress: RequestProgress, finished: boolean): boolean {
   return (
     progress.problem !== undefined ||
     progress.failure !== undefined ||
-    (finished && (progress.granted || progress.request.stage === 'Announce'))
+    (finished && (progress.granted || progress.request.level === 'Announce'))
   );
 }
 
@@ -94,7 +94,7 @@ function blockerOf(
   now: Temporal.Instant,
 ): Blocker {
   return lasting !== undefined && !isBefore(now, secondsAfter(since, lasting.afterSeconds))
-    ? { ...one, cause: lasting.cause, since }
+    ? { ...one, reason: lasting.reason, since }
     : { ...one, since };
 }
 
@@ -103,7 +103,7 @@ function infosOf({ drain, request, lingers }: RequestProgress): readonly Blocker
 }
 
 function blockersOf(progress: RequestProgress, context: ReconcileContext): readonly Blocker[] {
-  return eachCauseFirst(
+  return eachReasonFirst(
     infosOf(progress)
       .map(one => blockerOf(one, sinceOf(one, progress, context), context.now))
       .sort(order),
@@ -220,12 +220,12 @@ function isTold(
   const last = snapshot.memo.reported.get(request.key);
   if (last !== undefined) return blocker => last.stuck.has(blockerId(blocker));
   const { blockedSince, blockerCount = 0 } = request.history;
-  // Only some are stored where there are many: blockers of a cause that is among them count as
+  // Only some are stored where there are many: blockers of a reason that is among them count as
   // reported.
-  const causes = new Set(
-    blockerCount > blockedSince.size ? [...blockedSince.keys()].map(causeOfId) : [],
+  const reasons = new Set(
+    blockerCount > blockedSince.size ? [...blockedSince.keys()].map(reasonOfId) : [],
   );
-  return blocker => blockedSince.has(blockerId(blocker)) || causes.has(blocker.cause);
+  return blocker => blockedSince.has(blockerId(blocker)) || reasons.has(blocker.reason);
 }
 
 /** Returns the event for new blockers that need help, for kinds that store their blockers. */
@@ -242,7 +242,7 @@ function newlyBlocked(
   return [
     kubeEventFor(request, 'Warning', {
       reason: 'DrainBlocked',
-      message: fewOfEachCause(stuck, blockedText),
+      message: fewOfEachReason(stuck, blockedText),
     }),
   ];
 }

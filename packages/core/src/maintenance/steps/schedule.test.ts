@@ -20,7 +20,7 @@ function makeWindow(over: Partial<MaintenanceWindow> = {}): MaintenanceWindow {
 type ScheduleCase = {
   readonly start?: RequestedStart;
   readonly state?: 'Pending' | 'Announced' | 'Failed' | 'Draining';
-  readonly stage?: 'Announce' | 'Drain';
+  readonly level?: 'Announce' | 'Drain';
 };
 
 /** Where a request of this kind stands at `now` (seconds), and when to look again. */
@@ -32,7 +32,7 @@ function looked(
 ) {
   const request = makeRequest('one', {
     start: given.start ?? { windows: 'Respect' },
-    ...(given.stage && { stage: given.stage }),
+    ...(given.level && { level: given.level }),
     history: { ...noHistory, ...(given.state && { state: given.state }) },
   });
   const context: ReconcileContext = startContext(
@@ -103,7 +103,7 @@ describe('before it begins', () => {
         [[makeWindow({ openings: [], problem: 'cannot be read' })], 0],
         { barred: true, reason: 'NoOpening', moments: [86_400] },
       ],
-      ['announced only, for nothing', [[makeWindow()], 0, { stage: 'Announce' }], free],
+      ['announced only, for nothing', [[makeWindow()], 0, { level: 'Announce' }], free],
     ];
   for (const [what, args, wanted] of rows)
     test(`it waits for ${what}`, () => assert.deepEqual(brief(looked(...args)), wanted));
@@ -230,7 +230,7 @@ describe('before it begins, all windows that were there before it are known', ()
     for (const given of [
       { start: { windows: 'Ignore' } },
       { state: 'Draining' },
-      { stage: 'Announce' },
+      { level: 'Announce' },
     ] as const)
       assert.deepEqual(asked([], 0, given), [false, undefined, [], []], JSON.stringify(given));
   });

@@ -212,7 +212,7 @@ function whileUnderWay(
 function look(progress: RequestProgress, node: Node, context: ReconcileContext): Found {
   const { request, lingers } = progress;
   const { start } = request;
-  if (start === undefined || request.stage === 'Announce' || lingers) return { progress };
+  if (start === undefined || request.level === 'Announce' || lingers) return { progress };
   const calendar = calendarFor(start, node, context.snapshot);
   // A status whose write was refused, because a user has edited the object, proves nothing yet:
   // without the memo the node would be released where the opening is no longer long enough.

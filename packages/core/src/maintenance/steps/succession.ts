@@ -27,7 +27,7 @@ export const succession: ReconcileStep = (context: ReconcileContext) => {
   if (node === undefined || self === undefined || !isGoing(self)) return { done: true, context };
   const barred = barredFor(self);
   const progresses = context.progresses.map(progress =>
-    progress.request.stage === 'Announce' || isHeldAlready(node, progress.request)
+    progress.request.level === 'Announce' || isHeldAlready(node, progress.request)
       ? progress
       : { ...progress, ...barred },
   );

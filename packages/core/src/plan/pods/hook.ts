@@ -43,7 +43,7 @@ export const hookStates = ['Running', 'Succeeded', 'Failed'] as const;
 export type HookRun = PodTask & {
   readonly name: string;
   /** Scope of the run: the run, the halt, `stage NAME`, or `node UID at TIME`. */
-  readonly of: string;
+  readonly scope: string;
   readonly state: (typeof hookStates)[number];
   readonly attempt: number;
 };

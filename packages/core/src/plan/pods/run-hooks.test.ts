@@ -39,14 +39,14 @@ function podNameFor(of: string, attempt = 1): string {
   return nameFor(makePlanSnapshot(), hookPurpose(makePlan(), `ring/${of}`, attempt));
 }
 
-function runOf(of: string, over: Partial<HookRun> = {}): HookRun {
+function runOf(scope: string, over: Partial<HookRun> = {}): HookRun {
   return {
     name: 'ring',
-    of,
+    scope,
     attempt: 1,
     state: 'Running',
     since: at(-10),
-    pod: podNameFor(of),
+    pod: podNameFor(scope),
     message: '',
     ...over,
   };
@@ -83,7 +83,9 @@ function decide({ plan, pods = [], verdicts = [], halted }: Given): PlanDecision
 function text({ hooks, inFlight, waiting, writes, phase }: PlanDecision): string {
   return [
     phase,
-    ...hooks.map(({ of, state, attempt }) => `${of} ${state}${attempt > 1 ? ` ${attempt}` : ''}`),
+    ...hooks.map(
+      ({ scope, state, attempt }) => `${scope} ${state}${attempt > 1 ? ` ${attempt}` : ''}`,
+    ),
     ...inFlight.map(({ node, state }) => `${node} ${state}`),
     ...waiting.slice(0, 1).map(({ reason }) => reason),
     ...writes.filter(({ path }) => path.includes('/pods')).map(({ method }) => method),
@@ -208,7 +210,7 @@ describe('hooks at other moments', () => {
     const before = { hooks: [hookAt('BeforeNode')], inFlight: [one] };
     const asked = decide({ plan: before });
     assert.deepEqual(
-      [asked.hooks[0]?.of, asked.writes.length],
+      [asked.hooks[0]?.scope, asked.writes.length],
       [ofNode(one), 0],
       'no Maintenance yet',
     );
@@ -216,7 +218,7 @@ describe('hooks at other moments', () => {
       plan: { ...before, hookRuns: [runOf(ofNode(one), { state: 'Succeeded' })] },
     });
     assert.equal(ended.writes[0]?.description, 'create the maintenance of the node');
-    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const outcome = { verdict: 'Done', state: 'Soaking', message: 'Done', held: false } as const;
     const over = makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome });
     const after = { hooks: [hookAt('AfterNode')], inFlight: [over] };
     assert.deepEqual(decide({ plan: after }).writes, []);
@@ -227,7 +229,7 @@ describe('hooks at other moments', () => {
   });
 
   test('after a node that a deleted plan finishes: none waits for a halt that ends with a retry, all wait for the end of a halt of all plans', () => {
-    const outcome = { verdict: 'Failed', step: 'Working', message: 'x', held: true } as const;
+    const outcome = { verdict: 'Failed', state: 'Working', message: 'x', held: true } as const;
     const inFlight = [makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome })];
     const halt = { hooks: [hookAt('AfterNode')], halt: { consecutive: 1 }, inFlight };
     const deleted = { ...halt, deleting: true, onDelete: 'FinishNodes' } as const;

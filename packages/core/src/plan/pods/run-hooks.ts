@@ -13,7 +13,7 @@ import { podOfTask, stateOfTask, troubleOf } from './pod-task.ts';
 /** The moment of hooks, and the environment of their pods. */
 type Occasion = {
   readonly at: HookPlace;
-  readonly of: string;
+  readonly scope: string;
   readonly stage?: string;
   readonly node?: string;
   /** Reason why no pod is created now: running ones are followed, and the rest waits. */
@@ -42,24 +42,24 @@ export type HookStep = {
 function fresh(
   snapshot: PlanSnapshot,
   { name }: Hook,
-  of: string,
+  scope: string,
   attempt: number,
   now: Temporal.Instant,
 ): HookRun {
   return {
     name,
-    of,
+    scope,
     attempt,
     state: 'Running',
     since: now,
-    pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${of}`, attempt)),
+    pod: podNameFor(snapshot, hookPurpose(snapshot.plan, `${name}/${scope}`, attempt)),
     message: '',
   };
 }
 
 /** Reports whether the hook ran in this run; an earlier run does not count. */
-function isOfThisRun({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean {
-  return isNamedFor(pod, hookPurpose(plan, `${name}/${of}`, attempt));
+function isOfThisRun({ name, scope, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean {
+  return isNamedFor(pod, hookPurpose(plan, `${name}/${scope}`, attempt));
 }
 
 /** Reports whether a user has retried the hook. */
@@ -143,7 +143,7 @@ export function runHooks(
   let isStored = true;
   for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
     const stored = hookRuns.findLast(
-      run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot),
+      run => run.name === hook.name && run.scope === occasion.scope && isOfThisRun(run, snapshot),
     );
     const again =
       stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
@@ -160,7 +160,7 @@ export function runHooks(
     }
     const step =
       stored === undefined || again !== undefined
-        ? { run: fresh(snapshot, hook, occasion.of, again ?? 1, now), writes: [] }
+        ? { run: fresh(snapshot, hook, occasion.scope, again ?? 1, now), writes: [] }
         : advanceRun(snapshot, hook, occasion, stored, now);
     runs.push(step.run);
     writes.push(...step.writes);
@@ -183,20 +183,20 @@ export function runHooks(
 
 /** Reports whether the scope of the hook still exists. */
 function isCurrent(run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean {
-  const { of } = run;
+  const { scope } = run;
   const { inFlight } = snapshot.plan;
   const isThere =
-    of === runScope ||
-    of.startsWith('stage ') ||
-    (of === haltScope && isHalted) ||
-    inFlight.some(one => of === ofNode(one));
+    scope === runScope ||
+    scope.startsWith('stage ') ||
+    (scope === haltScope && isHalted) ||
+    inFlight.some(one => scope === ofNode(one));
   return isThere && isOfThisRun(run, snapshot);
 }
 
 /** Reports whether a later attempt has replaced this one; its pod is deleted with it. */
 function isOutdone(run: HookRun, all: readonly HookRun[]): boolean {
   return all.some(
-    ({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt,
+    ({ name, scope, attempt }) => name === run.name && scope === run.scope && attempt > run.attempt,
   );
 }
 

@@ -36,7 +36,7 @@ export type RehearsalTask = PodTask &
 /** Forecast of the latest rehearsal: the contents of `drydock plan rehearse --summary-file`. */
 export type RehearsalSummary = {
   /** Time at which the copy of the cluster was taken. */
-  readonly takenAt: Temporal.Instant;
+  readonly snapshotTime: Temporal.Instant;
   /** True if every due node is done in the end, in every simulated run. */
   readonly finishes: boolean;
   /** Times by which half of the runs are over, and nine in ten; missing if none is. */

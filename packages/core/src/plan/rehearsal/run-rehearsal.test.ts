@@ -27,7 +27,7 @@ const now = at(0);
 const rehearse: Rehearse = { required: true, refuse: [], timeoutSeconds: 900, specHash: 'h1' };
 
 const summary: RehearsalSummary = {
-  takenAt: at(-5),
+  snapshotTime: at(-5),
   finishes: true,
   end: at(600),
   latestEnd: at(900),

@@ -11,7 +11,7 @@ import { maxSummaryLength, readSummary, summaryText } from './summary.ts';
  */
 
 const summary: RehearsalSummary = {
-  takenAt: at(0),
+  snapshotTime: at(0),
   finishes: false,
   end: at(600),
   latestEnd: at(900),
@@ -60,7 +60,7 @@ test('whatever somebody writes is bounded, or is no summary', () => {
     ],
     [0, 1_000_000_000, 0, 1],
   );
-  assert.equal(read({ endTime: 'never' })?.end, undefined);
+  assert.equal(read({ estimatedCompletionTime: 'never' })?.end, undefined);
   assert.equal(
     read({ blocked: [{ node: 'x'.repeat(2000), message: 5 }, 7] })?.blocked[0]?.node.length,
     253,

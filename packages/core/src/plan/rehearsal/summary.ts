@@ -68,14 +68,17 @@ function parsed(text: string): JsonObject | undefined {
  * Undefined: it is not a summary.
  */
 export function summaryIn(raw: JsonObject): RehearsalSummary | undefined {
-  const takenAt = readTime(raw['takenAt']);
-  if (takenAt === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
-  const [end, latestEnd] = [readTime(raw['endTime']), readTime(raw['latestEndTime'])];
+  const snapshotTime = readTime(raw['snapshotTime']);
+  if (snapshotTime === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
+  const [end, latestEnd] = [
+    readTime(raw['estimatedCompletionTime']),
+    readTime(raw['latestCompletionTime']),
+  ];
   const firstNodes = listed(raw['firstNodes'], maxFirstNodes).flatMap(one =>
     typeof one === 'string' ? words(one, maxNameLength) : [],
   );
   return {
-    takenAt,
+    snapshotTime,
     finishes: raw['finishes'],
     ...(end && { end }),
     ...(latestEnd && { latestEnd }),
@@ -101,7 +104,7 @@ export function readSummary(text: string): RehearsalSummary | undefined {
  * seconds, UTC.
  */
 export function summaryJson({
-  takenAt,
+  snapshotTime,
   finishes,
   end,
   latestEnd,
@@ -110,10 +113,10 @@ export function summaryJson({
   const { nodes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest, firstNodes } =
     rest;
   return {
-    takenAt: timeText(takenAt),
+    snapshotTime: timeText(snapshotTime),
     finishes,
-    ...(end && { endTime: timeText(end) }),
-    ...(latestEnd && { latestEndTime: timeText(latestEnd) }),
+    ...(end && { estimatedCompletionTime: timeText(end) }),
+    ...(latestEnd && { latestCompletionTime: timeText(latestEnd) }),
     nodes,
     windows,
     podsMoved,

@@ -18,7 +18,7 @@ function leftBy(
       ({ name, inFlight }) => outageBy(name) === by && inFlight.some(one => one.node === node.name),
     );
   const found = (outages.get(node.name) ?? []).find(
-    ({ cause, by }) => cause === 'Plan' && by !== outageBy(plan.name) && !isFlying(by),
+    ({ reason, by }) => reason === 'Plan' && by !== outageBy(plan.name) && !isFlying(by),
   );
   return found?.by;
 }
@@ -30,10 +30,10 @@ function leftBy(
 function heldBy({ node }: PlanNode, { snapshot }: PlanView): WaitReason | undefined {
   const { foreignCordon } = snapshot.plan.concurrency;
   const outages = snapshot.outages.get(node.name) ?? [];
-  const isShared = ({ cause }: NodeUnavailability): boolean =>
-    cause === 'Plan' ||
-    cause === 'NotReady' ||
-    (cause === 'ForeignCordon' && foreignCordon !== 'Wait');
+  const isShared = ({ reason }: NodeUnavailability): boolean =>
+    reason === 'Plan' ||
+    reason === 'NotReady' ||
+    (reason === 'ForeignCordon' && foreignCordon !== 'Wait');
   const held = outages.find(outage => !isShared(outage));
   if (held !== undefined) return { reason: 'HeldBy', message: held.by, node: node.name };
   const left = leftBy(node, snapshot);

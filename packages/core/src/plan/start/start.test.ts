@@ -149,7 +149,7 @@ describe('a node that is passed over', () => {
   const nodes = zoned(['n1', 'n2', 'n3', 'n9']);
   const inFlight = [makeInFlight('n9')];
   const outages: PlanSnapshot['outages'] = new Map([
-    ['n9', [{ cause: 'Plan', by: 'plan kernel' }]],
+    ['n9', [{ reason: 'Plan', by: 'plan kernel' }]],
   ]);
   const perTopology = [{ key: 'zone', maxUnavailable: 1 }];
   const plan = {
@@ -207,7 +207,7 @@ describe('a node that is passed over', () => {
     const passedOver = [entry('n1', -100)];
     const held: PlanSnapshot['outages'] = new Map([
       ...outages,
-      ['n1', [{ cause: 'ForeignCordon', by: 'a cordon' }]],
+      ['n1', [{ reason: 'ForeignCordon', by: 'a cordon' }]],
     ]);
     assert.deepEqual(begun({ nodes, outages: held }, { ...plan, passedOver }), ['n2']);
     const dead = [makePlanNode(makeReadyNode('n1', { conditions: [] })), ...nodes.slice(1)];
@@ -220,7 +220,7 @@ describe('a node that is passed over', () => {
     ];
     assert.deepEqual(begun({ nodes, outages, windows }, { ...plan, passedOver }), ['n2']);
     const foreign = new Map([
-      ['n9', [{ cause: 'Maintenance', by: 'Maintenance disks' } as const]] as const,
+      ['n9', [{ reason: 'Maintenance', by: 'Maintenance disks' } as const]] as const,
     ]);
     assert.deepEqual(
       begun({ nodes, outages: foreign }, { ...plan, inFlight: [], passedOver }),
@@ -486,7 +486,7 @@ describe('a stage before others is not passed by emptiness', () => {
       {},
     ],
     'its node has a cordon of others': [
-      { nodes: [one, ...rest], outages: new Map([['n1', [{ cause: 'ForeignCordon', by: 'x' }]]]) },
+      { nodes: [one, ...rest], outages: new Map([['n1', [{ reason: 'ForeignCordon', by: 'x' }]]]) },
       { concurrency: { maxInFlight: 1, perTopology: [], foreignCordon: 'Skip' } },
     ],
     'its node has failed': [{ nodes: [one, ...rest], verdicts: [failed] }, {}],

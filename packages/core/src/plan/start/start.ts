@@ -237,7 +237,7 @@ function inStage(stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   if (candidates.length === 0) return { stage: name, waiting: [] };
   const hooks = runHooks(
     view.snapshot,
-    { at: 'BeforeStage', of: stageScope(name), stage: name },
+    { at: 'BeforeStage', scope: stageScope(name), stage: name },
     now,
   );
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
@@ -262,7 +262,7 @@ function hooksAfter(
 ): HookStep | undefined {
   const { name } = stage.stage;
   return isUsed(stage)
-    ? runHooks(view.snapshot, { at: 'AfterStage', of: stageScope(name), stage: name }, now)
+    ? runHooks(view.snapshot, { at: 'AfterStage', scope: stageScope(name), stage: name }, now)
     : undefined;
 }
 
@@ -409,10 +409,12 @@ export function nextStart(view: PlanView, now: Temporal.Instant): StartDecision 
     return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
   const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;
   if (rehearsal !== undefined) return { waiting: [rehearsal] };
-  const before = runHooks(view.snapshot, { at: 'BeforeRun', of: runScope }, now);
+  const before = runHooks(view.snapshot, { at: 'BeforeRun', scope: runScope }, now);
   const start = held(before) ?? inStages(view, now);
   const isEnd = start.over === true && view.snapshot.plan.inFlight.length === 0;
-  const after = isEnd ? runHooks(view.snapshot, { at: 'AfterRun', of: runScope }, now) : undefined;
+  const after = isEnd
+    ? runHooks(view.snapshot, { at: 'AfterRun', scope: runScope }, now)
+    : undefined;
   const last = (after && held(after)) ?? start;
   const requeueAt = earliest([last.requeueAt, agreed.until]);
   return {

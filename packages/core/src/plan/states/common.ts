@@ -71,7 +71,7 @@ export function hooksOf(
   const stop = stopOfHooks(intent.stop, snapshot);
   const step = runHooks(
     snapshot,
-    { at, of: ofNode(one), stage: one.stage, node: one.node, stop },
+    { at, scope: ofNode(one), stage: one.stage, node: one.node, stop },
     now,
   );
   return step.done
@@ -115,7 +115,7 @@ export function end(
   message: string,
   { held = false, ...more }: Partial<Pick<Outcome, 'held' | 'stuck'>> = {},
 ): NodeStepResult {
-  const outcome: Outcome = { verdict, step: one.state, message, held, ...more };
+  const outcome: Outcome = { verdict, state: one.state, message, held, ...more };
   return transition(one, 'Releasing', now, { outcome });
 }
 
@@ -160,7 +160,7 @@ export function isOutdated({ slot: one, snapshot }: NodeView): boolean {
  */
 function isAsWritten({ child, snapshot }: NodeView): boolean {
   return (
-    child !== undefined && child.stage === 'Drain' && !snapshot.changedChildren.has(child.name)
+    child !== undefined && child.level === 'Drain' && !snapshot.changedChildren.has(child.name)
   );
 }
 

@@ -29,7 +29,7 @@ function bench(over: Partial<Plan> = {}) {
     if (child === undefined) return;
     const blockers = [
       {
-        cause: 'DisruptionBudget',
+        reason: 'DisruptionBudget',
         pod: { namespace: 'shop', name: 'cart-0' },
         budgets: ['shop/cart'],
         message: 'would break its budget',
@@ -257,7 +257,7 @@ describe('the end of the window', () => {
       ['Holding', undefined, true],
     );
     assert.deepEqual(
-      [...world.children.values()].map(({ stage }) => stage),
+      [...world.children.values()].map(({ level }) => level),
       ['Cordon'],
     );
     world.seconds += 11 * hour;

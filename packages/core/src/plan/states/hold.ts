@@ -1,5 +1,5 @@
 import { isBefore, joinLimited, secondsAfter } from '@drydock/apimachinery';
-import { isDrained, stageWrite } from '../../maintenance/child.ts';
+import { isDrained, levelWrite } from '../../maintenance/child.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import { type InFlight, isAtWork, maxTaints } from '../in-flight.ts';
 import { foreignTaints } from '../in-service.ts';
@@ -70,7 +70,7 @@ function stuck({ slot: one, snapshot }: NodeView): Temporal.Instant | undefined 
 
 /** A blocker in the form in which the status of a Maintenance contains it. */
 type ListedBlocker = {
-  readonly cause: string;
+  readonly reason: string;
   readonly pod?: { readonly namespace: string; readonly name: string };
   readonly budgets?: readonly string[];
   readonly message: string;
@@ -84,9 +84,9 @@ function blockersOf({ status }: MaintenanceRequest): string {
   const listed = (
     Array.isArray(status['blockers']) ? status['blockers'] : []
   ) as readonly ListedBlocker[];
-  const texts = listed.map(({ cause, pod, budgets = [], message }) => {
+  const texts = listed.map(({ reason, pod, budgets = [], message }) => {
     const by = budgets.length > 0 ? ` (budget ${budgets.join(', ')})` : '';
-    return `${pod === undefined ? cause : `pod ${pod.namespace}/${pod.name}`}${by}: ${message}`;
+    return `${pod === undefined ? reason : `pod ${pod.namespace}/${pod.name}`}${by}: ${message}`;
   });
   return texts.length === 0 ? '' : `; ${joinLimited(texts, maxBlockers)}`;
 }
@@ -146,10 +146,10 @@ function drainEnds(view: NodeView, now: Temporal.Instant): NodeStepResult {
 /** Resumes the paused drain when the window is open again. */
 function resumed(view: NodeView): NodeStepResult | undefined {
   const { slot: one, child } = view;
-  if (child?.stage !== 'Cordon' || !pausesAtEnd(view)) return undefined;
+  if (child?.level !== 'Cordon' || !pausesAtEnd(view)) return undefined;
   return {
     slot: one,
-    writes: [stageWrite(child, 'Drain')],
+    writes: [levelWrite(child, 'Drain')],
     waiting: { reason: 'Draining', message: 'its window is open again', node: one.node },
   };
 }
@@ -167,7 +167,7 @@ function windowEnd(view: NodeView, now: Temporal.Instant): NodeStepResult | unde
     return end(one, now, 'Requeued', `It is released and comes again later: ${message}`);
   const waiting = { reason: 'Window', message: `paused: ${message}`, node: one.node, until };
   const writes =
-    child?.stage === 'Drain' && !isDrained(child) ? [stageWrite(child, 'Cordon')] : undefined;
+    child?.level === 'Drain' && !isDrained(child) ? [levelWrite(child, 'Cordon')] : undefined;
   return { slot: one, waiting, requeueAt: until, ...(writes && { writes }) };
 }
 

@@ -143,7 +143,7 @@ describe('the soak time of a node', () => {
     assert.equal(verdict(), undefined);
     life.wait('kernel', 1);
     assert.deepEqual(
-      [verdict()?.verdict, verdict()?.step, verdict()?.held],
+      [verdict()?.verdict, verdict()?.state, verdict()?.held],
       ['Failed', 'Soaking', true],
     );
     assert.match(
@@ -199,7 +199,7 @@ describe('the soak time of a node', () => {
     assert.equal(verdict(), undefined);
     life.wait('kernel', 240);
     assert.deepEqual(
-      [verdict()?.verdict, verdict()?.step, verdict()?.held],
+      [verdict()?.verdict, verdict()?.state, verdict()?.held],
       ['Failed', 'Releasing', false],
     );
   });

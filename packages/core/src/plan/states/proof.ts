@@ -224,7 +224,7 @@ export function settle(
   const failed = (message: string): NodeStepResult => {
     const outcome = {
       verdict: 'Failed',
-      step: 'Releasing',
+      state: 'Releasing',
       message: `${message}; it had been released`,
       held: false,
     } as const;

@@ -129,9 +129,9 @@ function failAfter(
   what: string,
   held: boolean,
 ): NodeStepResult {
-  const { step = one.state, message = '' } = one.outcome ?? {};
+  const { state = one.state, message = '' } = one.outcome ?? {};
   return transition(one, 'Releasing', now, {
-    outcome: { verdict: 'Failed', step, message: `${message}; ${what}`, held },
+    outcome: { verdict: 'Failed', state, message: `${message}; ${what}`, held },
   });
 }
 

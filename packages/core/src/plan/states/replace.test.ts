@@ -152,7 +152,7 @@ describe('a node whose machine is replaced', () => {
     );
     const skipped = {
       state: 'Releasing',
-      outcome: { verdict: 'Skipped', step: 'Working', message: '', held: false },
+      outcome: { verdict: 'Skipped', state: 'Working', message: '', held: false },
     } as const;
     assert.equal(to({ one: skipped, request: { phase: 'Scheduled' } }), 'Skipped, DELETE');
     assert.equal(to({ one: skipped, request: { phase: 'Draining' } }), 'Skipped, DELETE');

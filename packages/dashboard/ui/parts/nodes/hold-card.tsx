@@ -14,10 +14,10 @@ function namesOf(whats: readonly string[]): string {
     : `${whats.slice(0, maxNamed).join(', ')} and ${whats.length - maxNamed} more`;
 }
 
-function countOf({ cause, whats }: BlockerGroup, tone: string): string {
-  const noun = cause.startsWith('Server')
+function countOf({ reason, whats }: BlockerGroup, tone: string): string {
+  const noun = reason.startsWith('Server')
     ? 'server'
-    : cause === 'HypervisorUnknown'
+    : reason === 'HypervisorUnknown'
       ? 'hypervisor'
       : 'pod';
   return tone === 'stuck'

@@ -31,11 +31,11 @@ export function ownPodOn({ self, pods, inFlight }: NodeSnapshot): OwnPod | undef
 const readyWithin = 120;
 
 function blockerOf(pod: Pod, successor: Successor): BlockerInfo {
-  const waits = { cause: 'EarlierWave', pod: about(pod) } as const;
+  const waits = { reason: 'EarlierWave', pod: about(pod) } as const;
   if (successor.kind !== 'coming')
     return { ...waits, message: "is the operator's own pod: evicted once another replica leads" };
   const message = `is the operator's own pod; another replica is to run before it goes: ${successor.why}`;
-  const lasting = { cause: 'TooFewHealthy', afterSeconds: readyWithin } as const;
+  const lasting = { reason: 'TooFewHealthy', afterSeconds: readyWithin } as const;
   return { ...waits, message, remedy: `look at what it waits for: ${successor.remedy}`, lasting };
 }
 

@@ -20,14 +20,14 @@ export function about({ namespace, name }: Pod): {
 type Awaited = Extract<DrainBehavior, { readonly behavior: 'await' }>['reason'];
 
 /** Blockers for pods that are left to end on their own. */
-const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>> = {
+const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'reason' | 'message'>>> = {
   AwaitingCompletion: {
-    cause: 'AwaitingCompletion',
+    reason: 'AwaitingCompletion',
     message: 'is left to finish by itself, as the policy demands',
   },
-  GoesWithItsVm: { cause: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },
+  GoesWithItsVm: { reason: 'EarlierWave', message: 'is a volume of a VM, and goes with it' },
   WorkOfPlan: {
-    cause: 'WorkOfPlan',
+    reason: 'WorkOfPlan',
     message:
       'runs the work of a MaintenancePlan on this node, and ends within the time limit of that work',
   },
@@ -36,7 +36,7 @@ const awaited: Readonly<Record<Awaited, Pick<BlockerInfo, 'cause' | 'message'>>>
 function behaviorBlockerInfo(pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined {
   if (behavior.behavior === 'refuse')
     return {
-      cause: behavior.reason,
+      reason: behavior.reason,
       pod: about(pod),
       message: behavior.message,
       remedy: behavior.remedy,

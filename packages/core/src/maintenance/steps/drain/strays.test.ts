@@ -7,9 +7,9 @@ import { makeContext } from '../../../testing/make-context.ts';
 import { emptyMemo } from '../../snapshot.ts';
 import { strayLookups } from './strays.ts';
 
-function spent(namespace: string, cause: BlockerInfo['cause'] = 'DisruptionBudget'): BlockerInfo {
+function spent(namespace: string, reason: BlockerInfo['reason'] = 'DisruptionBudget'): BlockerInfo {
   return {
-    cause,
+    reason,
     pod: { namespace, name: 'a' },
     message: '',
   };
@@ -24,7 +24,7 @@ function seen(
     readAt === undefined ? [] : [['shop', { readAt: at(readAt), pods: [] }]],
   );
   const blockedSince = new Map(
-    infos.map(({ cause, pod }) => [`${cause} ${pod?.namespace ?? ''}/a `, at(since)]),
+    infos.map(({ reason, pod }) => [`${reason} ${pod?.namespace ?? ''}/a `, at(since)]),
   );
   const context = makeContext([], { unscheduled, memo: { ...emptyMemo, blockedSince } });
   const { lookups, moments } = strayLookups({ ...context, now: at(now) }, infos);
@@ -44,13 +44,13 @@ test('what a budget misses is looked for when it has kept a pod for ten seconds,
 });
 
 test('nothing else that keeps pods is a reason, and few namespaces are looked at in one pass', () => {
-  for (const cause of [
+  for (const reason of [
     'AdmissionDenied',
     'BudgetNeverAllows',
     'Terminating',
     'BudgetNotSynced',
   ] as const)
-    assert.deepEqual(seen(100, [spent('shop', cause)]), [[], []], cause);
+    assert.deepEqual(seen(100, [spent('shop', reason)]), [[], []], reason);
   assert.deepEqual(
     seen(
       100,

@@ -15,8 +15,8 @@ const lookEvery = 30;
 /** Number of namespaces that are listed in one pass. */
 const maxNamespaces = 3;
 
-function waitsForOthers({ cause }: BlockerInfo): boolean {
-  return cause === 'DisruptionBudget' || cause === 'ReplacementUnschedulable';
+function waitsForOthers({ reason }: BlockerInfo): boolean {
+  return reason === 'DisruptionBudget' || reason === 'ReplacementUnschedulable';
 }
 
 /**
