@@ -44,9 +44,9 @@ const harmless: Readonly<Record<string, string>> = {
     'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
   'kube-client/src/http/http2-exchange.ts': 'a request of node:http2; likewise',
   'kube-client/src/watch/watch-lines.ts': 'JSON.parse of a line',
-  'dashboard/src/http/body.ts': 'JSON.parse of a body',
+  'dashboard/src/http/dashboard.ts': 'JSON.parse of a body',
   'operator/src/monitoring/refusal.ts': 'JSON.parse of an answer',
-  'openstack/src/failure.ts': 'JSON.parse of an answer',
+  'openstack/src/identity.ts': 'JSON.parse of an answer',
   'clouds/src/aws/client.ts':
     "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
   'clouds/src/aws/region.ts': 'a YAML parser reads what others wrote',

@@ -5,11 +5,10 @@ import { eventKinds } from '@drydock/core';
 import type { Signal } from '@drydock/core/machine';
 import { eventStates, troubleReasons } from '@drydock/core/machine';
 import { parse } from 'yaml';
-import { ec2Codes } from './aws/ec2.ts';
+import { ec2Codes } from './aws/client.ts';
 import { machineEvents } from './aws/events.ts';
 import { readCloudEvents } from './cloudevents.ts';
-import { signalPresets } from './presets.ts';
-import { eventsOfNode } from './signals.ts';
+import { eventsOfNode, signalPresets } from './signals.ts';
 
 const text = readFileSync(new URL('../../../docs/machine-events.md', import.meta.url), 'utf8');
 function blocks(language: string): readonly string[] {

@@ -1,12 +1,9 @@
-export { type Ec2Options, openEc2 } from './aws/client.ts';
-export { mayAsk } from './aws/endpoint.ts';
+export { type Ec2Options, mayAsk, openEc2 } from './aws/client.ts';
 export { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from './aws/region.ts';
 export { scanEc2 } from './aws/scan.ts';
 export { readCloudEvents } from './cloudevents.ts';
 export { awsRegion } from './metadata/aws.ts';
 export { type AzureMetadata, azureMetadata } from './metadata/azure.ts';
-export { detectCloud, type MetadataProvider } from './metadata/detect.ts';
+export { detectCloud, type MetadataProvider } from './metadata/http.ts';
 export { type OwnMachineObservation, watchMetadata } from './metadata/watch.ts';
-export { signalPresets } from './presets.ts';
-export { eventsOfNode } from './signals.ts';
-export type { SourceError } from './source-error.ts';
+export { eventsOfNode, type SourceError, signalPresets } from './signals.ts';

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MachineEvent, Signal } from '@drydock/core/machine';
 import fc from 'fast-check';
-import { signalPresets } from './presets.ts';
-import { eventsOfNode, type SignalNode } from './signals.ts';
+import { eventsOfNode, type SignalNode, signalPresets } from './signals.ts';
 import { plain } from './testing/plain.ts';
 
 const bare: SignalNode = { name: 'n1', labels: {}, annotations: {}, taints: [], conditions: [] };

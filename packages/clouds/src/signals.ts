@@ -1,8 +1,165 @@
-import { own, readTime } from '@drydock/apimachinery';
-import type { EventState, MachineEvent, Mark, Signal } from '@drydock/core/machine';
-import { instanceOf } from '@drydock/core/machine';
+import { instantAt, own, readTime } from '@drydock/apimachinery';
+import type { EventKind } from '@drydock/core';
+import {
+  type EventState,
+  instanceOf,
+  type MachineEvent,
+  type Mark,
+  type PresetName,
+  type Signal,
+  type TroubleReason,
+} from '@drydock/core/machine';
 import type { Node, NodeCondition, Taint } from '@drydock/core/node';
-import { findTime, readEpochSeconds } from './times.ts';
+
+/** Rules for signals that other programs put on nodes, by the name of the preset. */
+
+function problem(type: string): Signal {
+  return { condition: { type, status: 'True' }, kind: 'maintenance' };
+}
+
+function tainted(key: string, kind: EventKind, description: string): Signal {
+  return { taint: { key }, kind, description };
+}
+
+/**
+ * Returns a signal of a condition of AKS: its message begins with the kind of event, and contains
+ * its time (Azure/AKS, node problem detector).
+ */
+function aksScheduled(word: string, kind: EventKind): Signal {
+  return {
+    condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
+    kind,
+    notBeforeInMessage: true,
+  };
+}
+
+export const signalPresets = {
+  /**
+   * Permanent problems in the configuration files of kubernetes/node-problem-detector; they stay
+   * until the node restarts.
+   */
+  'node-problem-detector': [
+    problem('KernelDeadlock'),
+    problem('ReadonlyFilesystem'),
+    problem('XfsShutdown'),
+    problem('CperHardwareErrorFatal'),
+    problem('CorruptDockerOverlay2'),
+  ],
+  /** Source: GKE, "Manage disruption to GKE nodes that don't live migrate". */
+  gke: [
+    tainted(
+      'cloud.google.com/impending-node-termination',
+      'termination',
+      'GKE is about to terminate this node',
+    ),
+    {
+      label: { key: 'cloud.google.com/active-node-maintenance', value: 'ONGOING' },
+      kind: 'maintenance',
+      state: 'Active',
+      description: 'GKE stops the workloads of this node for host maintenance',
+    },
+    {
+      label: { key: 'cloud.google.com/scheduled-maintenance-time' },
+      kind: 'maintenance',
+      notBeforeLabel: 'cloud.google.com/scheduled-maintenance-time',
+      state: 'Scheduled',
+      description: 'Google has planned host maintenance for this node',
+    },
+  ],
+  /** Source: AKS, "Node problem detector" and "Node auto-drain". */
+  aks: [
+    aksScheduled('Preempt', 'preemption'),
+    aksScheduled('Terminate', 'termination'),
+    aksScheduled('Redeploy', 'redeploy'),
+    aksScheduled('Reboot', 'reboot'),
+    aksScheduled('Freeze', 'freeze'),
+    {
+      condition: { type: 'PreemptionScheduled', status: 'True' },
+      kind: 'preemption',
+      notBeforeInMessage: true,
+    },
+    {
+      condition: { type: 'VMEventScheduled', status: 'True' },
+      kind: 'maintenance',
+      notBeforeInMessage: true,
+    },
+  ],
+  /**
+   * Taints of aws/aws-node-termination-handler with taintNode. Their value is the event; they
+   * contain no time.
+   */
+  'aws-node-termination-handler': [
+    tainted(
+      'aws-node-termination-handler/spot-itn',
+      'preemption',
+      'AWS takes this Spot instance back',
+    ),
+    tainted(
+      'aws-node-termination-handler/scheduled-maintenance',
+      'maintenance',
+      'AWS has scheduled maintenance for this instance',
+    ),
+    tainted(
+      'aws-node-termination-handler/asg-lifecycle-termination',
+      'termination',
+      'the Auto Scaling group terminates this instance',
+    ),
+    tainted(
+      'aws-node-termination-handler/rebalance-recommendation',
+      'rebalance',
+      'AWS may take this Spot instance back soon',
+    ),
+  ],
+  /**
+   * Taints of Karpenter from 1.0, and before. Karpenter drains these nodes itself: the preset is
+   * for notifications only.
+   */
+  karpenter: [
+    tainted('karpenter.sh/disrupted', 'termination', 'Karpenter removes this node'),
+    {
+      taint: { key: 'karpenter.sh/disruption', value: 'disrupting' },
+      kind: 'termination',
+      description: 'Karpenter removes this node',
+    },
+  ],
+} satisfies Readonly<Record<PresetName, readonly Signal[]>>;
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
+/**
+ * Pattern of RFC 7231's IMF-fixdate, and of the variant of EC2's metadata service: no day of the
+ * week, the day not padded. Always GMT.
+ */
+const spoken =
+  /(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}:\d{2}:\d{2}) (?:GMT|UTC)/i;
+
+function fromSpoken(match: RegExpExecArray | null): Temporal.Instant | undefined {
+  const [, day = '', month = '', year = '', time = ''] = match ?? [];
+  const number = months.indexOf(month.toLowerCase()) + 1;
+  if (number === 0) return undefined;
+  return readTime(`${year}-${String(number).padStart(2, '0')}-${day.padStart(2, '0')}T${time}Z`);
+}
+
+/**
+ * Reads a time as clouds write it: RFC 3339, `1 Jan 2030 00:00:00 GMT` or `Mon, 19 Sep 2016
+ * 18:29:47 GMT`. Returns undefined for anything else, including a time without a zone.
+ */
+export function readCloudTime(text: unknown): Temporal.Instant | undefined {
+  if (typeof text !== 'string') return undefined;
+  const trimmed = text.trim();
+  const match = spoken.exec(trimmed);
+  return match?.[0] === trimmed ? fromSpoken(match) : readTime(trimmed);
+}
+
+/** Finds the first `Wed, 26 Feb 2025 10:13:13 GMT` within a sentence. */
+export function findTime(text: string): Temporal.Instant | undefined {
+  return fromSpoken(spoken.exec(text));
+}
+
+/** Reads seconds since 1970, as labels hold them; undefined for anything else. */
+export function readEpochSeconds(text: string): Temporal.Instant | undefined {
+  return /^\d{1,11}$/.test(text) ? instantAt(Number(text) * 1000) : undefined;
+}
 
 /** Fields of a Node that are read. */
 export type SignalNode = Pick<Node, 'name' | 'labels' | 'annotations' | 'taints' | 'providerId'> & {
@@ -110,3 +267,11 @@ export function eventsOfNode(
   }
   return [...events.values()];
 }
+
+/** Reason why a source could not be read, and a remedy. */
+export type SourceError = { readonly reason: TroubleReason; readonly message: string };
+
+/** Result of a request, or the reason for its failure. */
+export type Fetched<T> =
+  | { readonly told: T; readonly trouble?: undefined }
+  | { readonly told?: undefined; readonly trouble: SourceError };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findTime, readCloudTime, readEpochSeconds } from './times.ts';
+import { findTime, readCloudTime, readEpochSeconds } from './signals.ts';
 
 const times: readonly (readonly [unknown, string | undefined])[] = [
   ['1 Jan 2030 00:00:00 GMT', '2030-01-01T00:00:00Z'],

@@ -1,17 +1,18 @@
-import type { MachineView, WindowView } from './scene/machines.ts';
 import type {
   BudgetView,
+  MachineView,
   NodeSummary,
+  PlanSummary,
   PodCountsView,
   PodView,
+  WindowView,
   WorkloadView,
-} from './scene/nodes.ts';
-import type { PlanSummary } from './scene/plans.ts';
+} from './scene/kinds.ts';
 
-export type * from './scene/machines.ts';
-export type * from './scene/nodes.ts';
-export type * from './scene/orders.ts';
-export type * from './scene/plans.ts';
+export type * from './scene/kinds.ts';
+export type * from './scene/kinds.ts';
+export type * from './scene/kinds.ts';
+export type * from './scene/kinds.ts';
 
 /**
  * Contents of the dashboard as plain data: shared by the server that keeps them and the page that

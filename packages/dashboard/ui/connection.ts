@@ -1,13 +1,20 @@
-import { type Signal, signal } from '@preact/signals';
-import type { Delta, Scene } from '../src/scene.ts';
-import { credentials, token } from './link.ts';
-import { type Message, MessageReader } from './model/sse.ts';
+import { computed, type Signal, signal } from '@preact/signals';
+import type {
+  Delta,
+  HoldView,
+  MachineView,
+  PlanApprovalView,
+  PlanSummary,
+  Scene,
+} from '../src/scene.ts';
+import { DashboardStore, type Message, MessageReader } from './model/store.ts';
+import { credentials, expectMove, type OrderResult, token } from './orders.ts';
 
 /**
  * State of the connection. `locked`: the token is missing or wrong. `refused`: the server does not
  * serve this page here.
  */
-export type ConnectionState =
+type ConnectionState =
   | { readonly kind: 'connecting' | 'live' | 'locked' }
   | { readonly kind: 'reconnecting' | 'refused'; readonly message: string };
 
@@ -60,7 +67,7 @@ class IdleTimeout {
 }
 
 /** Follows the scene as long as the dashboard is open, through all failures. */
-export class Follower {
+class Follower {
   readonly state: Signal<ConnectionState> = signal({ kind: 'connecting' });
   readonly #told: SceneUpdates;
   #lastId = '';
@@ -138,4 +145,72 @@ async function* pieces(body: ReadableStream<Uint8Array>): AsyncGenerator<string>
     if (done) return;
     yield decoder.decode(value, { stream: true });
   }
+}
+
+/** State of this page. */
+
+export const store = new DashboardStore(Date.now, expectMove);
+export const follower = new Follower({
+  replace: scene => store.replace(scene),
+  apply: delta => store.apply(delta),
+});
+
+/** Node whose details are open. */
+export const selected = signal<string | undefined>(undefined);
+
+export type OpenDialog =
+  | { readonly kind: 'maintain'; readonly node: string }
+  | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
+  | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView }
+  | { readonly kind: 'resume-plan'; readonly plan: PlanSummary }
+  | {
+      readonly kind: 'approve-plan';
+      readonly plan: PlanSummary;
+      readonly approval: PlanApprovalView;
+    };
+
+/** Open dialog. */
+export const asking = signal<OpenDialog | undefined>(undefined);
+
+/** Result of the last order. */
+export const notice = signal<OrderResult | undefined>(undefined);
+
+/** Text of the search for nodes. */
+export const search = signal('');
+
+/** Current time, updated once a second, for all durations. */
+export const now = signal(Date.now());
+
+/** Whether the screen has no room for two columns. */
+export const narrow = signal(false);
+
+/** Whether the cluster is so large that its pods are counted and not drawn. */
+export const condensed = computed(() => store.facts.value?.counted === true);
+
+export const mayAct = computed(() => store.facts.value?.access === 'link');
+
+const noticeMs = 8000;
+const hiding = { timer: 0 };
+
+export function say(said: OrderResult): void {
+  notice.value = said;
+  clearTimeout(hiding.timer);
+  hiding.timer = setTimeout(() => {
+    notice.value = undefined;
+  }, noticeMs);
+}
+
+function idOf(node: string): string {
+  return `node-${node}`;
+}
+
+export function open(node: string): void {
+  selected.value = node;
+}
+
+/** Closes the details, and returns the focus to their node. */
+export function close(): void {
+  const { value } = selected;
+  selected.value = undefined;
+  if (value !== undefined) document.getElementById(idOf(value))?.focus();
 }

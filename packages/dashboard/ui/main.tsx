@@ -1,8 +1,7 @@
 import { render } from 'preact';
-import { followAddress, look, view } from './fleet-view.ts';
-import { takeToken } from './link.ts';
-import { followNodePods } from './node-pods.ts';
-import { asking, close, follower, narrow, now, selected } from './page.ts';
+import { asking, close, follower, narrow, now, selected } from './connection.ts';
+import { followAddress, followNodePods, look, view } from './fleet-view.ts';
+import { takeToken } from './orders.ts';
 import { App } from './parts/app.tsx';
 
 function watchWidth(): void {

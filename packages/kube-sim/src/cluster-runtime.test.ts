@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import { isReady, nodeOf, phaseOf } from './controllers/pods.ts';
+import { isReady, nodeOf, phaseOf } from './controllers/controller.ts';
 import { at, objects, part, type Stored } from './object.ts';
 import { bench, freshPod } from './testing/bench.ts';
 

@@ -3,33 +3,39 @@ import { Kubelets, type Pace } from './actors/kubelets.ts';
 import { alwaysAlive, NodeAgents } from './actors/node-agents.ts';
 import { Scheduling } from './actors/scheduling.ts';
 import { policyGate } from './admission/policies.ts';
-import { disruptionController } from './controllers/budgets/budgets.ts';
+import { disruptionController } from './controllers/budgets/disruption.ts';
 import type { Cluster, Controller, Writes } from './controllers/controller.ts';
 import { daemonSetController } from './controllers/daemon-sets/daemon-set.ts';
 import { deploymentController } from './controllers/deployments/deployment.ts';
 import { garbageCollector } from './controllers/garbage.ts';
 import { jobController } from './controllers/jobs/job.ts';
-import { jobOrphans } from './controllers/jobs/orphans.ts';
-import { ttlAfterFinished } from './controllers/jobs/ttl.ts';
+import { jobOrphans, ttlAfterFinished } from './controllers/jobs/pods.ts';
 import { namespaceController } from './controllers/namespaces.ts';
-import { nodeLifecycleController } from './controllers/nodes/lifecycle.ts';
+import { nodeLifecycleController, nodeTtlController } from './controllers/nodes/lifecycle.ts';
 import { type NodeHealthOptions, nodeMonitor } from './controllers/nodes/monitor.ts';
-import { podGarbageCollector } from './controllers/nodes/pod-gc.ts';
-import { taintEvictionController } from './controllers/nodes/taint-eviction.ts';
-import { nodeTtlController } from './controllers/nodes/ttl.ts';
+import {
+  podGarbageCollector,
+  taintEvictionController,
+} from './controllers/nodes/taint-eviction.ts';
 import { replicaSetController } from './controllers/replica-sets/replica-set.ts';
-import { otherClients, type RequestQueue, schedulerClient } from './controllers/request-limits.ts';
-import { ControllerRunner } from './controllers/runner.ts';
+import {
+  ControllerRunner,
+  otherClients,
+  type RequestQueue,
+  schedulerClient,
+  writesOn,
+} from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-sets/stateful-set.ts';
-import { attachDetachController } from './controllers/volumes/attach-detach.ts';
+import {
+  attachDetachController,
+  claimProtection,
+  volumeProtection,
+} from './controllers/volumes/attach-detach.ts';
 import { volumeBinder } from './controllers/volumes/binder.ts';
-import { claimProtection, volumeProtection } from './controllers/volumes/protection.ts';
-import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
-import { bind } from './registry/bind.ts';
-import type { RegistryContext } from './registry/context.ts';
-import { finalize } from './registry/finalize.ts';
+import type { RegistryContext } from './registry/metadata.ts';
+import { bind, finalize } from './registry/scale.ts';
 import type { Resource, StoreChange } from './store/store.ts';
 
 /** Returns new controllers for each start: some keep state. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationMs } from './duration.ts';
+import { durationMs } from './object.ts';
 
 test('seconds overflow as they do in Go, of which these numbers are', () => {
   const cases: readonly (readonly [seconds: number, ms: number])[] = [

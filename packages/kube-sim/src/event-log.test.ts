@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
 import { createCluster } from './cluster.ts';
 import type { Note } from './controllers/controller.ts';
-import { writesOn } from './controllers/writes.ts';
+import { writesOn } from './controllers/runner.ts';
 import { EventLog } from './event-log.ts';
-import { text } from './object.ts';
-import { seeded } from './seeded.ts';
+import { seeded, text } from './object.ts';
 
 function setUp() {
   const clock = new VirtualClock();

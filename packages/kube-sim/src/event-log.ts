@@ -4,7 +4,7 @@ import type { Clock } from '@drydock/utils';
 import type { Note, Writes } from './controllers/controller.ts';
 import { apiVersionOf } from './kinds/kind.ts';
 import type { Stored } from './object.ts';
-import type { RegistryContext } from './registry/context.ts';
+import type { RegistryContext } from './registry/metadata.ts';
 import type { Store } from './store/store.ts';
 
 /**

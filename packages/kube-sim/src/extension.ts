@@ -2,7 +2,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import type { CallWebhook } from './admission/review.ts';
 import type { ApiRequest, Response } from './api/message.ts';
 import { part, text } from './object.ts';
-import type { RegistryContext } from './registry/context.ts';
+import type { RegistryContext } from './registry/metadata.ts';
 
 /**
  * An API server behind the cluster's own, in the same process: the target of an APIService, and of

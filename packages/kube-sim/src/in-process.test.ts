@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CachedObject, Change, CompleteList } from '@drydock/kube-client';
 import { VirtualClock } from '@drydock/utils';
-import { createCluster, type EmbeddedCluster } from './cluster.ts';
-import { inProcess } from './in-process.ts';
+import { createCluster, type EmbeddedCluster, inProcess } from './cluster.ts';
 import type { Stored } from './object.ts';
 
 /** Numbers that look random and are the same each time (mulberry32). */

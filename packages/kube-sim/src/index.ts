@@ -1,10 +1,19 @@
-export { createCluster, type EmbeddedCluster } from './cluster.ts';
+export { createCluster, type EmbeddedCluster, inProcess } from './cluster.ts';
 export { ClusterRuntime } from './cluster-runtime.ts';
 export { type Failure, unnamed } from './failure.ts';
 export { type Faults, withFaults } from './faults.ts';
-export { inProcess } from './in-process.ts';
-export { kubernetesVersion } from './kubernetes-version.ts';
 export { load } from './load.ts';
-export { at, freeze, items, objects, part, type Stored, strings, text, without } from './object.ts';
-export { seeded } from './seeded.ts';
+export {
+  at,
+  freeze,
+  items,
+  kubernetesVersion,
+  objects,
+  part,
+  type Stored,
+  seeded,
+  strings,
+  text,
+  without,
+} from './object.ts';
 export { administrator, type RequestLog, type Serving, serve } from './serve.ts';

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '@drydock/apimachinery';
 import type { Kind } from './kinds/kind.ts';
 import { metaOf, type Stored, text, withMeta } from './object.ts';
-import { newUid, type RegistryContext } from './registry/context.ts';
+import { newUid, type RegistryContext } from './registry/metadata.ts';
 
 /** An object that could not be loaded, with the reason. */
 export type LoadFailure = { readonly what: string; readonly why: string };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoizeOnObject, withFacts } from './memo.ts';
-import { freeze } from './object.ts';
+import { freeze, memoizeOnObject, withFacts } from './object.ts';
 
 type Thing = { readonly name: string };
 

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
 import { createCluster } from './cluster.ts';
-import { seeded } from './seeded.ts';
+import { seeded } from './object.ts';
 import { administrator, type RequestLog, type Serving, serve } from './serve.ts';
 
 describe('the embedded API server over HTTP', () => {

@@ -4,10 +4,9 @@ import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import { boundConnections, boundedServer, connectionLimits, errorText } from '@drydock/utils';
 import { parse as parseYaml } from 'yaml';
-import { askedBy, type RequestAttributes, type User } from './access/asked.ts';
-import { authorize } from './access/authorize.ts';
+import { askedBy, authorize, type RequestAttributes, type User } from './access/authorize.ts';
+import { protobufType } from './api/body.ts';
 import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
-import { protobufType } from './api/protobuf-body.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { type Failure, noWebSockets, tooLarge, unauthorized } from './failure.ts';
 

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { serverPair, testAuthority } from '@drydock/kube-client/testing';
 import { quickClock, serving } from '@drydock/utils/testing';
-import { httpExchange } from './exchange.ts';
 import { computeEndpoint } from './identity.ts';
-import { type Nova, openNova } from './nova.ts';
+import { httpExchange, type Nova, openNova } from './nova.ts';
 import { makeHarness, simulatedConfig, type Tap } from './testing/harness.ts';
 
 const { signal } = new AbortController();

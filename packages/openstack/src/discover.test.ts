@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HttpResponse } from '@drydock/utils';
-import { discover } from './discover.ts';
+import { discover } from './client.ts';
 import { makeHarness, type Tap } from './testing/harness.ts';
 
 const project = '6f70656e737461636b20342065766572';

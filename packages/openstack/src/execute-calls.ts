@@ -1,8 +1,8 @@
 import type { HostCall } from '@drydock/core/hypervisor';
 import type { Fence } from '@drydock/kube-client';
 import type { Log } from '@drydock/utils';
-import type { NovaFailure } from './failure.ts';
 import type { HostState, HostTask } from './host-state.ts';
+import type { NovaFailure } from './identity.ts';
 import type { Nova } from './nova.ts';
 
 /** Counter of calls to Nova by outcome. */

@@ -1,24 +1,83 @@
-import { isBefore } from '@drydock/apimachinery';
-import type {
-  HostDecision,
-  HostSnapshot,
-  Marker,
-  MigrationLimits,
-  NovaRefusal,
-} from '@drydock/core/hypervisor';
+import { isBefore, secondsAfter } from '@drydock/apimachinery';
 import {
   type ComputeService,
+  type HostDecision,
+  type HostSnapshot,
   hasFailed,
   hasSucceeded,
   isUnderWay,
+  type Marker,
+  type MigrationLimits,
+  type NovaRefusal,
   type NovaServer,
   type ServerMigration,
   since,
 } from '@drydock/core/hypervisor';
 import type { DesiredHostState, HostView } from '@drydock/core/vm';
-import { failed, type NovaResult } from './failure.ts';
-import { MigrationCache } from './migration-cache.ts';
+import { failed, type NovaResult } from './identity.ts';
 import type { Nova } from './nova.ts';
+
+/** Seconds between full reads, for records that vanished with their servers. */
+const wholeSeconds = 600;
+/**
+ * Overlap of reads in seconds: Nova's times are whole seconds, and a record may be written during a
+ * read.
+ */
+const overlapSeconds = 15;
+
+/** Cache of the migrations from and to a host, updated with as few reads as Nova allows. */
+class MigrationCache {
+  readonly #records = new Map<number, ServerMigration>();
+  #wholeAt: Temporal.Instant | undefined;
+  #readAt: Temporal.Instant | undefined;
+
+  /** Returns all records, after one call (more where they have pages). */
+  async read(
+    nova: Nova,
+    host: string,
+    signal: AbortSignal,
+  ): Promise<NovaResult<readonly ServerMigration[]>> {
+    const now = nova.now();
+    const isOld =
+      this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
+    // Only a full read shows that a server on its way to this host was deleted: its record is
+    // missing.
+    const isWhole =
+      isOld ||
+      this.#records
+        .values()
+        .some(one => one.target === host && one.source !== host && isUnderWay(one));
+    const since =
+      isWhole || this.#readAt === undefined
+        ? undefined
+        : secondsAfter(this.#readAt, -overlapSeconds);
+    const { value, failure } = await nova.migrations(host, since, signal);
+    if (value === undefined)
+      return failure === undefined
+        ? failed('trouble', 'the migrations cannot be read')
+        : { failure };
+    if (isWhole) {
+      this.#records.clear();
+      this.#wholeAt = now;
+    }
+    this.#readAt = now;
+    for (const record of value) this.#records.set(record.id, record);
+    return { value: [...this.#records.values()] };
+  }
+
+  /** Drops the records of a deleted server, as Nova does. */
+  forget(server: string): void {
+    for (const record of this.#records.values())
+      if (record.server === server) this.#records.delete(record.id);
+  }
+
+  /** Drops migrations that were created before `from` and are over. */
+  prune(from: Temporal.Instant): void {
+    for (const record of this.#records.values()) {
+      if (isBefore(record.created, from) && !isUnderWay(record)) this.#records.delete(record.id);
+    }
+  }
+}
 
 /** Desired state of a host, with its node and service. */
 export type HostTask = {
@@ -263,4 +322,9 @@ export class HostState {
     }
     return told;
   }
+}
+
+/** Returns whether two views are equal. */
+export function isSameView(one: HostView | 'none', other: HostView | 'none'): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,4 +1,11 @@
-import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
+import { readFileSync } from 'node:fs';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  readTime,
+  secondsAfter,
+} from '@drydock/apimachinery';
 import type {
   ComputeService,
   HostCall,
@@ -6,14 +13,155 @@ import type {
   NovaServer,
   ServerMigration,
 } from '@drydock/core/hypervisor';
-import type { Clock, HttpTransport } from '@drydock/utils';
+import { type Clock, createTransport, errorText, type HttpTransport } from '@drydock/utils';
 import { NovaClient } from './client.ts';
-import type { NovaConfig } from './config/config.ts';
-import { httpExchange } from './exchange.ts';
-import type { NovaResult } from './failure.ts';
-import { listAll } from './pages.ts';
+import { type NovaConfig, NovaConfigError } from './config/config.ts';
+import { failed, type NovaResult } from './identity.ts';
 import { hypervisorOf, migrationOf, progressOf, serverOf, serviceOf } from './project.ts';
-import { reasonOf } from './reason.ts';
+
+export type TlsOptions = {
+  /** File with the authorities to trust, instead of the system's. */
+  readonly caFile?: string;
+  /** Whether any certificate is trusted. */
+  readonly insecure?: boolean;
+};
+
+function readCa(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new NovaConfigError(`cannot read the CA file ${file}: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Limit of a response in bytes; the requested pages stay far below. */
+const maxBytes = 64 * 1024 * 1024;
+
+/**
+ * Returns a transport for HTTP and HTTPS, with keep-alive. Throws a NovaConfigError for a CA file
+ * that cannot be read.
+ */
+export function httpExchange({ caFile, insecure = false }: TlsOptions): HttpTransport {
+  return createTransport({
+    ...(caFile !== undefined && { ca: readCa(caFile) }),
+    insecure,
+    mostBytes: maxBytes,
+    keepAlive: true,
+  });
+}
+
+function itemsIn(body: Json | undefined, key: string): readonly JsonObject[] {
+  const items = isObject(body) ? body[key] : undefined;
+  return Array.isArray(items) ? items.filter(isObject) : [];
+}
+
+/**
+ * Returns the query of the next page. The rest of the link is ignored: its address is the public
+ * one, which may be unreachable from here.
+ */
+function nextQuery(body: Json | undefined, key: string): string | undefined {
+  const next = itemsIn(body, `${key}_links`).find(({ rel }) => rel === 'next');
+  const href = next?.['href'];
+  return typeof href === 'string' && href.includes('?') ? href.slice(href.indexOf('?')) : undefined;
+}
+
+const maxPages = 1000;
+
+async function walk(
+  client: NovaClient,
+  path: string,
+  query: string,
+  key: string,
+  signal: AbortSignal,
+) {
+  const items: JsonObject[] = [];
+  let next: string | undefined = query;
+  for (let page = 0; next !== undefined && page < maxPages; page += 1) {
+    const answer: NovaResult<Json | undefined> = await client.call(
+      { method: 'GET', path: `${path}${next}` },
+      signal,
+    );
+    if (answer.failure !== undefined) return { failure: answer.failure, isLater: page > 0 };
+    items.push(...itemsIn(answer.value, key));
+    const after = nextQuery(answer.value, key);
+    next = after === next ? undefined : after;
+  }
+  return { value: items };
+}
+
+/** Limit of restarts: when the last server of a page is deleted, Nova cannot find the next page. */
+const maxStarts = 3;
+
+/**
+ * Returns every item of a collection, over all its pages; an item that appears twice because others
+ * moved counts once.
+ */
+async function listAll(
+  client: NovaClient,
+  path: string,
+  query: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<NovaResult<readonly JsonObject[]>> {
+  for (let start = 1; ; start += 1) {
+    const { value, failure, isLater = false } = await walk(client, path, query, key, signal);
+    if (value !== undefined)
+      return { value: [...new Map(value.map(item => [item['id'], item])).values()] };
+    if (failure === undefined) return failed('trouble', `${path} cannot be read`);
+    if (!isLater || failure.kind !== 'refused' || start === maxStarts) return { failure };
+  }
+}
+
+function objects(body: Json | undefined, ...path: readonly string[]): readonly JsonObject[] {
+  let value = body;
+  for (const key of path) value = isObject(value) ? value[key] : undefined;
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
+
+function beganBefore(action: JsonObject, { updated }: ServerMigration): boolean {
+  const { start_time: told } = action;
+  const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
+  return start === undefined || Temporal.Instant.compare(start, secondsAfter(updated, 2)) <= 0;
+}
+
+/**
+ * Returns the message of an event. `details` exists from 2.84 on; before that an administrator sees
+ * the trace, which names the exception.
+ */
+function wordsOf(event: JsonObject): string | undefined {
+  const { details, traceback } = event;
+  // Nova ends some of them with a space.
+  if (typeof details === 'string' && details !== '') return details.trim();
+  return typeof traceback === 'string' ? /.*\bexception\.(\w+)/s.exec(traceback)?.[1] : undefined;
+}
+
+/**
+ * Returns why a migration failed, in Nova's words: from the actions of the server, because the
+ * server itself has no reason (its `fault` stays empty). Two calls. Undefined where Nova has no
+ * reason, or cannot be reached.
+ */
+async function reasonOf(
+  client: NovaClient,
+  migration: ServerMigration,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const path = `/servers/${migration.server}/os-instance-actions`;
+  const actions = await client.call({ method: 'GET', path }, signal);
+  const action = objects(actions.value, 'instanceActions').find(
+    one => kinds.has(one['action']) && beganBefore(one, migration),
+  );
+  const request = action?.['request_id'];
+  if (typeof request !== 'string') return undefined;
+  const answer = await client.call({ method: 'GET', path: `${path}/${request}` }, signal);
+  const events = objects(answer.value, 'instanceAction', 'events').filter(
+    ({ result }) => result === 'Error',
+  );
+  return events.map(wordsOf).find(words => words !== undefined);
+}
 
 /**
  * The part of Nova that is needed. Every function rejects with the signal's reason only; other

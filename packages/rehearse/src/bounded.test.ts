@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { bench, freshNode } from '@drydock/kube-sim/testing';
-import { bounded, maxMissingPods } from './prepare/bounded.ts';
+import { bounded, maxMissingPods } from './prepare/sandbox-options.ts';
 import { copied, foresee, nodes } from './testing/copied.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { type CopyOptions, SandboxSnapshot } from './prepare/sandbox-options.ts';
-import { forecastOf, type RehearsalForecast } from './report/forecast.ts';
-import { hiddenBlockers } from './report/hidden-blockers.ts';
+import { forecastOf, hiddenBlockers, type RehearsalForecast } from './report/forecast.ts';
 import { type Order, type RunProgress, type SimulatedRun, simulate } from './simulate/run.ts';
 
 export type RehearsalOptions = CopyOptions & {

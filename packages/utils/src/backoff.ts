@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /** Options of a backoff. */
 export type BackoffOptions = {
   /** Upper bound of the first wait, in milliseconds; the lower bound is half of it. */
@@ -32,4 +34,12 @@ export class Backoff {
   reset(): void {
     this.#step = this.#options.firstMs;
   }
+}
+
+/**
+ * Returns sixteen random hexadecimal letters (64 unguessable bits), fit for a part of an object's
+ * name.
+ */
+export function randomLetters(): string {
+  return randomBytes(8).toString('hex');
 }

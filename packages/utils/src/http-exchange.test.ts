@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { createTransport, type ExchangeOptions } from './http-exchange.ts';
+import { createTransport, type ExchangeOptions } from './bounded-server.ts';
 
 const { signal } = new AbortController();
 

@@ -1,5 +1,29 @@
-import { errorText } from './error-text.ts';
-import type { Log } from './log.ts';
+/**
+ * Returns an error's message. Several attempts of one connect (IPv6, then IPv4) are an
+ * AggregateError without a message: then the messages of all of them.
+ */
+export function errorText(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(errorText).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Fields of a log line, by name. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/**
+ * A log for people and log collectors. One line per transition; messages are stable, values are
+ * fields.
+ */
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** A log that discards everything: for tests and for commands that print their own lines. */
+export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
  * Codes of the TypeErrors and RangeErrors that Node throws because of data in a file or an address:
@@ -108,4 +132,9 @@ export class PanicHandler {
       return otherwise;
     }
   }
+}
+
+/** An error that the user has to correct: printed as one line, never with a stack. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
 }

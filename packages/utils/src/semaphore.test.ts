@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Semaphore } from './semaphore.ts';
+import { Semaphore } from './heap.ts';
 
 function bench(places: number) {
   const semaphore = new Semaphore(places);

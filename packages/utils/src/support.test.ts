@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backoff } from './backoff.ts';
-import { Deadline, orAborted } from './deadline.ts';
-import { errorText } from './error-text.ts';
-import { VirtualClock } from './virtual-clock.ts';
+import { Deadline, orAborted, VirtualClock } from './clock.ts';
+import { errorText } from './panic-handler.ts';
 
 test('back-off doubles to its limit, half of it by chance, and starts anew', () => {
   const waits = (random: number): number[] => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TimerHeap } from './timer-heap.ts';
+import { TimerHeap } from './heap.ts';
 
 test('law: what is entered is taken in the order of time, then of entering, and what is taken off never', () => {
   const entries = fc.array(fc.record({ at: fc.nat(20), off: fc.boolean() }), { maxLength: 200 });

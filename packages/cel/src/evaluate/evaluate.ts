@@ -1,16 +1,181 @@
 import type { Json } from '@drydock/apimachinery';
 import { CostExceeded, CostMeter, EvalError, fail, overload } from '../failure.ts';
-import { type Arithmetic, computed, negated } from '../library/arithmetic.ts';
-import { isInOrder } from '../library/library.ts';
+import {
+  type Arithmetic,
+  computed,
+  globals,
+  isInOrder,
+  methods,
+  negated,
+} from '../library/library.ts';
 import type { Expression, Operator } from '../parse/syntax.ts';
-import { same } from '../values/compare.ts';
-import { typeNames, written } from '../values/convert.ts';
-import { LazyMapping, List, Mapping, none, Optional, Type, type Value } from '../values/values.ts';
-import { listOf, mapOf } from './build.ts';
-import { called } from './calls.ts';
-import { each, mapped } from './loops.ts';
-import { Lazy, plainOf, valueOfBound } from './plain.ts';
-import { attempt, type Bindings, type EvaluationScope, raised, truth } from './scope.ts';
+import { same, typeNames, written } from '../values/compare.ts';
+import {
+  EntryMapping,
+  LazyMapping,
+  List,
+  Mapping,
+  none,
+  Optional,
+  Type,
+  type Value,
+} from '../values/values.ts';
+import {
+  type AuthorizerQuery,
+  attempt,
+  authorizer,
+  type Bindings,
+  type EvaluationScope,
+  Lazy,
+  listOf,
+  mapOf,
+  plainOf,
+  put,
+  raised,
+  truth,
+  valueOfBound,
+  within,
+} from './scope.ts';
+
+function word(value: Value): string {
+  return typeof value === 'string' ? value : overload();
+}
+
+type Call = Extract<Expression, { readonly kind: 'call' }>;
+
+/** Calls a function. */
+function called({ name, on, args }: Call, scope: EvaluationScope): Value {
+  if (on === undefined) {
+    const global = globals.get(name) ?? fail(`undeclared reference to '${name}' (in container '')`);
+    if (args.length < global.least || args.length > global.most) return overload();
+    return global.call(
+      args.map(argument => scope.valueOf(argument, scope)),
+      scope.meter,
+    );
+  }
+  if (name === 'allowed') return (scope.bindings[authorizer] ?? overload)(questionOf(on, scope));
+  const [first] = args;
+  if ((name === 'orValue' || name === 'or') && first !== undefined && args.length === 1)
+    return instead(name, on, first, scope);
+  const method = methods.get(name) ?? fail(`undeclared reference to '${name}' (in container '')`);
+  if (args.length < method.least || args.length > method.most) return overload();
+  return method.call(
+    [on, ...args].map(argument => scope.valueOf(argument, scope)),
+    scope.meter,
+  );
+}
+
+/** Returns an optional's value, or the alternative, which is evaluated only where it is needed. */
+function instead(
+  name: 'or' | 'orValue',
+  on: Expression,
+  other: Expression,
+  scope: EvaluationScope,
+): Value {
+  const optional = scope.valueOf(on, scope);
+  if (!(optional instanceof Optional)) return overload();
+  if (optional.value !== undefined) return name === 'or' ? optional : optional.value;
+  const value = scope.valueOf(other, scope);
+  return name === 'orValue' || value instanceof Optional ? value : overload();
+}
+
+/**
+ * Returns the query of `authorizer.group(…).resource(…).check(…)`. Upstream:
+ * apiserver/pkg/cel/library/authz.go.
+ */
+function questionOf(expression: Expression, scope: EvaluationScope): AuthorizerQuery {
+  if (expression.kind === 'name' && expression.name === 'authorizer') return {};
+  if (expression.kind !== 'call' || expression.on === undefined) return overload();
+  const [argument] = expression.args;
+  return {
+    ...questionOf(expression.on, scope),
+    [expression.name]: argument && word(scope.valueOf(argument, scope)),
+  };
+}
+
+function mapped(
+  { of, flat, variable, body }: Extract<Expression, { readonly kind: 'within' }>,
+  scope: EvaluationScope,
+): Value {
+  const optional = scope.valueOf(of, scope);
+  if (!(optional instanceof Optional)) return overload();
+  if (optional.value === undefined) return none;
+  const value = scope.valueOf(body, within(scope, variable, optional.value));
+  if (!flat) return new Optional(value);
+  return value instanceof Optional ? value : overload();
+}
+
+type Each = Extract<Expression, { readonly kind: 'each' }>;
+
+/** An iteration of a macro: the key or index, the element, and the variables bound to them. */
+type MacroIteration = {
+  readonly key: Value;
+  readonly value: Value;
+  readonly scope: EvaluationScope;
+};
+
+const rounds = function* (
+  { over, variables: [first, second] }: Each,
+  scope: EvaluationScope,
+): Generator<MacroIteration> {
+  const range = scope.valueOf(over, scope);
+  if (range instanceof List) {
+    for (let index = 0; index < range.size; index += 1) {
+      const [key, value] = [BigInt(index), range.at(index) ?? null];
+      yield {
+        key,
+        value,
+        scope:
+          second === undefined
+            ? within(scope, first, value)
+            : within(within(scope, first, key), second, value),
+      };
+    }
+    return;
+  }
+  const mapping = range instanceof Mapping ? range : overload();
+  for (const key of mapping.keys()) {
+    if (second === undefined) yield { key, value: key, scope: within(scope, first, key) };
+    else {
+      const value = mapping.get(key) ?? null;
+      yield { key, value, scope: within(within(scope, first, key), second, value) };
+    }
+  }
+};
+
+function each(expression: Each, scope: EvaluationScope): Value {
+  const { macro, body, filter } = expression;
+  if (macro === 'all' || macro === 'exists') return decided(expression, scope);
+  const mapping = new EntryMapping();
+  const kept: Value[] = [];
+  for (const round of rounds(expression, scope)) {
+    scope.meter.charge(1);
+    if (filter !== undefined && !truth(scope.valueOf(filter, round.scope))) continue;
+    const value = scope.valueOf(body, round.scope);
+    if (macro === 'transformMap') put(mapping, round.key, value);
+    else if (macro === 'map' || macro === 'transformList') kept.push(value);
+    else if (truth(value)) kept.push(round.value);
+  }
+  if (macro === 'exists_one') return kept.length === 1;
+  return macro === 'transformMap' ? mapping : List.of(kept);
+}
+
+/**
+ * Evaluates `all` or `exists`: like && and ||, one element that decides absorbs the errors of
+ * others.
+ */
+function decided(expression: Each, scope: EvaluationScope): boolean {
+  const decisive = expression.macro === 'exists';
+  let failed: EvalError | undefined;
+  for (const round of rounds(expression, scope)) {
+    scope.meter.charge(1);
+    const result = attempt(expression.body, round.scope);
+    if (result === decisive) return decisive;
+    if (result instanceof EvalError) failed ??= result;
+    else if (typeof result !== 'boolean') failed ??= new EvalError('no such overload');
+  }
+  return failed === undefined ? !decisive : raised(failed);
+}
 
 export type Result =
   | { readonly kind: 'value'; readonly value: Json }

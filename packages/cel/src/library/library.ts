@@ -1,13 +1,203 @@
 import { type CostMeter, fail, overload } from '../failure.ts';
 import { matches } from '../regexp/regexp.ts';
-import { compared } from '../values/compare.ts';
-import { conversions } from '../values/convert.ts';
-import { Quantity } from '../values/quantity.ts';
-import { Version } from '../values/semver.ts';
-import { durationParts, inZone, timestampParts } from '../values/times.ts';
-import { Duration, List, Mapping, none, Optional, Uint, type Value } from '../values/values.ts';
-import { listMethods, sets } from './lists.ts';
-import { quoted, stringMethods, stringSize, textOf } from './strings.ts';
+import { compared, conversions, same } from '../values/compare.ts';
+import {
+  durationOf,
+  durationParts,
+  instantOf,
+  inZone,
+  isInt,
+  isUint,
+  timestampParts,
+} from '../values/times.ts';
+import {
+  Duration,
+  List,
+  Mapping,
+  none,
+  Optional,
+  Quantity,
+  Uint,
+  type Value,
+  Version,
+} from '../values/values.ts';
+import { joinMethod, quoted, stringMethods, stringSize, textOf } from './strings.ts';
+
+export type Arithmetic = '+' | '-' | '*' | '/' | '%';
+
+function whole(operator: Arithmetic, left: bigint, right: bigint): bigint {
+  switch (operator) {
+    case '+':
+      return left + right;
+    case '-':
+      return left - right;
+    case '*':
+      return left * right;
+    case '/':
+      return right === 0n ? fail('division by zero') : left / right;
+    case '%':
+      return right === 0n ? fail('modulus by zero') : left % right;
+    default:
+      return operator satisfies never;
+  }
+}
+
+function double(operator: Arithmetic, left: number, right: number): number {
+  switch (operator) {
+    case '+':
+      return left + right;
+    case '-':
+      return left - right;
+    case '*':
+      return left * right;
+    case '/':
+      return left / right;
+    default:
+      return overload();
+  }
+}
+
+function joined(left: Value, right: Value, meter: CostMeter): Value {
+  if (typeof left === 'string' && typeof right === 'string') {
+    meter.chargeText(left.length + right.length);
+    return left + right;
+  }
+  if (left instanceof Uint8Array && right instanceof Uint8Array) {
+    meter.chargeText(left.length + right.length);
+    return Uint8Array.from([...left, ...right]);
+  }
+  if (!(left instanceof List && right instanceof List)) return overload();
+  meter.charge(left.size + right.size);
+  return List.of([...left, ...right]);
+}
+
+/** Returns sums and differences of timestamps and durations; undefined for other values. */
+function timed(operator: Arithmetic, left: Value, right: Value): Value | undefined {
+  if (operator !== '+' && operator !== '-') return undefined;
+  const moment = (value: Value): bigint | undefined =>
+    value instanceof Temporal.Instant ? value.epochNanoseconds : undefined;
+  const span = (value: Value): bigint | undefined =>
+    value instanceof Duration ? value.nanoseconds : undefined;
+  const [from, length, until, more] = [moment(left), span(left), moment(right), span(right)];
+  if (length !== undefined && more !== undefined) return durationOf(whole(operator, length, more));
+  if (from !== undefined && more !== undefined) return instantOf(whole(operator, from, more));
+  if (operator === '-')
+    return from !== undefined && until !== undefined ? durationOf(from - until) : undefined;
+  return length !== undefined && until !== undefined ? instantOf(length + until) : undefined;
+}
+
+/**
+ * Returns the result of an operator on two values. Both must have the same type: nothing is
+ * converted.
+ */
+export function computed(operator: Arithmetic, left: Value, right: Value, meter: CostMeter): Value {
+  if (typeof left === 'bigint' && typeof right === 'bigint') {
+    const result = whole(operator, left, right);
+    return isInt(result) ? result : fail('integer overflow');
+  }
+  if (typeof left === 'number' && typeof right === 'number') return double(operator, left, right);
+  if (left instanceof Uint && right instanceof Uint) {
+    const result = whole(operator, left.value, right.value);
+    return isUint(result) ? new Uint(result) : fail('unsigned integer overflow');
+  }
+  return (
+    timed(operator, left, right) ?? (operator === '+' ? joined(left, right, meter) : overload())
+  );
+}
+
+export function negated(value: Value): Value {
+  if (typeof value === 'number') return -value;
+  if (typeof value !== 'bigint') return overload();
+  return isInt(-value) ? -value : fail('integer overflow');
+}
+
+/** Kubernetes' functions of lists. Upstream: apiserver/pkg/cel/library/lists.go. */
+
+function listOf(value: Value | undefined): List {
+  return value instanceof List ? value : overload();
+}
+
+function extreme(list: List, sign: 1 | -1, meter: CostMeter): Value {
+  meter.charge(list.size);
+  let found: Value | undefined;
+  for (const item of list)
+    if (found === undefined || sign * compared(item, found, meter) > 0) found = item;
+  return found ?? fail(`${sign === 1 ? 'max' : 'min'} called on empty list`);
+}
+
+function sum(list: List, meter: CostMeter): Value {
+  meter.charge(list.size);
+  let total: Value | undefined;
+  for (const item of list) {
+    const isNumber =
+      typeof item === 'bigint' || typeof item === 'number' || item instanceof Duration;
+    total =
+      total === undefined ? (isNumber ? item : overload()) : computed('+', total, item, meter);
+  }
+  return total ?? 0n;
+}
+
+function isSorted(list: List, meter: CostMeter): boolean {
+  meter.charge(list.size);
+  let before: Value | undefined;
+  for (const item of list) {
+    if (before !== undefined && compared(before, item, meter) > 0) return false;
+    before = item;
+  }
+  return true;
+}
+
+function indexOf(list: List, wanted: Value, meter: CostMeter): bigint {
+  for (let at = 0; at < list.size; at += 1)
+    if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
+  return -1n;
+}
+
+function lastIndexOf(list: List, wanted: Value, meter: CostMeter): bigint {
+  for (let at = list.size - 1; at >= 0; at -= 1)
+    if (same(list.at(at) ?? null, wanted, meter)) return BigInt(at);
+  return -1n;
+}
+
+type Method = readonly [
+  least: number,
+  most: number,
+  call: (list: List, args: readonly Value[], meter: CostMeter) => Value,
+];
+
+/** Functions with the range of their number of arguments. */
+const listMethods: Readonly<Record<string, Method>> = {
+  isSorted: [0, 0, (list, _args, meter) => isSorted(list, meter)],
+  sum: [0, 0, (list, _args, meter) => sum(list, meter)],
+  min: [0, 0, (list, _args, meter) => extreme(list, -1, meter)],
+  max: [0, 0, (list, _args, meter) => extreme(list, 1, meter)],
+  indexOf: [1, 1, (list, [wanted = null], meter) => indexOf(list, wanted, meter)],
+  lastIndexOf: [1, 1, (list, [wanted = null], meter) => lastIndexOf(list, wanted, meter)],
+  join: [0, 1, joinMethod],
+  first: [0, 0, list => new Optional(list.at(0))],
+  last: [0, 0, list => new Optional(list.at(list.size - 1))],
+};
+
+/**
+ * Returns whether a set contains another: sets are lists whose order and repetitions do not matter.
+ * Upstream: cel-go, ext/sets.go.
+ */
+function within(inner: List, outer: List, meter: CostMeter): boolean {
+  for (const item of inner) if (indexOf(outer, item, meter) === -1n) return false;
+  return true;
+}
+
+function intersects(one: List, other: List, meter: CostMeter): boolean {
+  for (const item of one) if (indexOf(other, item, meter) !== -1n) return true;
+  return false;
+}
+
+const sets: Readonly<Record<string, (args: readonly Value[], meter: CostMeter) => boolean>> = {
+  'sets.contains': ([outer, inner], meter) => within(listOf(inner), listOf(outer), meter),
+  'sets.equivalent': ([one, other], meter) =>
+    within(listOf(one), listOf(other), meter) && within(listOf(other), listOf(one), meter),
+  'sets.intersects': ([one, other], meter) => intersects(listOf(one), listOf(other), meter),
+};
 
 /**
  * A function: the range of its number of arguments, without the receiver, and its implementation.

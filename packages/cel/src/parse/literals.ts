@@ -1,4 +1,4 @@
-import { isInt, isUint } from '../values/numbers.ts';
+import { isInt, isUint } from '../values/times.ts';
 import { Uint, type Value } from '../values/values.ts';
 import { type Expression, ParseError } from './syntax.ts';
 import type { Token } from './tokens.ts';

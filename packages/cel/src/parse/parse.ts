@@ -1,5 +1,4 @@
 import { numeral, wordOf } from './literals.ts';
-import { expanded } from './macros.ts';
 import {
   type Entry,
   type Expression,
@@ -8,7 +7,7 @@ import {
   ParseError,
   pointed,
 } from './syntax.ts';
-import { type Token, tokensOf } from './tokens.ts';
+import { expanded, type Token, tokensOf } from './tokens.ts';
 
 /**
  * Operators from the lowest to the highest precedence; all are left-associative. `&&` and `||` come

@@ -1,6 +1,17 @@
 import { fail } from '../failure.ts';
-import { isInt } from './numbers.ts';
 import { Duration } from './values.ts';
+
+/** Ranges of the types `int` and `uint`. */
+const smallestInt = -(2n ** 63n);
+const largestInt = 2n ** 63n - 1n;
+const largestUint = 2n ** 64n - 1n;
+
+export function isInt(value: bigint): boolean {
+  return value >= smallestInt && value <= largestInt;
+}
+export function isUint(value: bigint): boolean {
+  return value >= 0n && value <= largestUint;
+}
 
 /**
  * Timestamps and durations, both to the nanosecond. Upstream: cel-go, common/types/timestamp.go and

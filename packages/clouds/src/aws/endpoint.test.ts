@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mayAsk } from './endpoint.ts';
+import { mayAsk } from './client.ts';
 
 test("Amazon's own endpoints are asked, others only where the operator's flags name them, and never with a password in them", () => {
   const allowed = ['http://127.0.0.1:5000', 'https://ec2.cloud.example.com/api'];

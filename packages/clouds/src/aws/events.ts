@@ -1,7 +1,7 @@
 import { isBefore } from '@drydock/apimachinery';
 import type { EventKind } from '@drydock/core';
 import type { EventState, MachineEvent } from '@drydock/core/machine';
-import type { Ec2Event } from './ec2.ts';
+import type { Ec2Event } from './client.ts';
 
 const kinds: ReadonlyMap<string, EventKind> = new Map([
   ['instance-reboot', 'reboot'],

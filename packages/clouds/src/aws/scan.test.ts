@@ -4,7 +4,7 @@ import type { MachineEvent, SourceObservation } from '@drydock/core/machine';
 import type { Clock } from '@drydock/utils';
 import fc from 'fast-check';
 import { type Account, type Fault, fakeEc2 } from '../testing/ec2.ts';
-import type { Ec2, Ec2Event } from './ec2.ts';
+import type { Ec2, Ec2Event } from './client.ts';
 import { scanEc2 } from './scan.ts';
 
 const now = Temporal.Instant.from('2030-01-10T00:00:00Z');

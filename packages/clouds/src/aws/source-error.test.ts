@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TroubleReason } from '@drydock/core/machine';
-import type { Ec2Failure } from './ec2.ts';
-import { toSourceError } from './source-error.ts';
+import type { Ec2Failure } from './client.ts';
+import { toSourceError } from './scan.ts';
 
 const failures: readonly (readonly [Ec2Failure, TroubleReason, RegExp])[] = [
   [

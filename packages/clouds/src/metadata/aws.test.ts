@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, quickClock, serving } from '@drydock/utils/testing';
-import type { Fetched } from '../source-error.ts';
+import type { Fetched } from '../signals.ts';
 import { plain } from '../testing/plain.ts';
 import { awsMetadata } from './aws.ts';
 

@@ -8,8 +8,7 @@ import {
 import type { EventKind } from '@drydock/core';
 import type { MachineEvent } from '@drydock/core/machine';
 import { type AwsEvent, machineEvents } from '../aws/events.ts';
-import type { Fetched } from '../source-error.ts';
-import { readCloudTime } from '../times.ts';
+import { type Fetched, readCloudTime } from '../signals.ts';
 import {
   askMetadata,
   type MetadataAccess,

@@ -1,8 +1,7 @@
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 import type { EventKind } from '@drydock/core';
 import type { MachineEvent } from '@drydock/core/machine';
-import type { Fetched, SourceError } from '../source-error.ts';
-import { readCloudTime } from '../times.ts';
+import { type Fetched, readCloudTime, type SourceError } from '../signals.ts';
 import {
   askMetadata,
   type MetadataAccess,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@drydock/utils';
 import { type Answer, type ServedRequest, serving } from '@drydock/utils/testing';
-import { detectCloud, type MetadataProvider } from './detect.ts';
+import { detectCloud, type MetadataProvider } from './http.ts';
 
 const { signal } = new AbortController();
 const otherwise: Answer = { status: 404, text: 'not here' };

@@ -1,8 +1,7 @@
 import { isObject, type Json, type JsonObject, secondsAfter } from '@drydock/apimachinery';
 import type { EventKind } from '@drydock/core';
 import type { EventState, MachineEvent } from '@drydock/core/machine';
-import type { Fetched } from '../source-error.ts';
-import { readCloudTime } from '../times.ts';
+import { type Fetched, readCloudTime } from '../signals.ts';
 import {
   askMetadata,
   type MetadataAccess,

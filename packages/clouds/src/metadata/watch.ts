@@ -1,12 +1,11 @@
 import type { MachineEvent, SourceObservation } from '@drydock/core/machine';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
 import { Backoff } from '@drydock/utils';
-import type { Fetched, SourceError } from '../source-error.ts';
+import type { Fetched, SourceError } from '../signals.ts';
 import { awsMetadata } from './aws.ts';
 import { azureMetadata } from './azure.ts';
-import type { MetadataProvider } from './detect.ts';
 import { type GcpAccess, gcpMetadata } from './gcp.ts';
-import type { MetadataReader } from './http.ts';
+import type { MetadataProvider, MetadataReader } from './http.ts';
 
 /**
  * Announcements for one machine. `instance` is empty until the metadata service has returned the

@@ -5,7 +5,7 @@ import {
   type Ec2Failure,
   type Ec2Status,
   idsPerCall,
-} from '../aws/ec2.ts';
+} from '../aws/client.ts';
 
 /** A refusal of EC2, as it comes over the wire. */
 export type Fault = { readonly status: number; readonly code: string; readonly message: string };

@@ -4,13 +4,7 @@ import { maintenance, medik8s } from '@drydock/apis';
 import type { KindAdapter } from '@drydock/core/request';
 import type { Api, ApiCall } from '@drydock/kube-client';
 import { fakeApi } from '../testing/fake-api.ts';
-import {
-  creatableKind,
-  maintain,
-  parseMaintainAction,
-  readRelease,
-  release,
-} from './maintenances.ts';
+import { creatableKind, maintain, parseMaintainAction, readRelease, release } from './actions.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');

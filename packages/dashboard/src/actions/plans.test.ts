@@ -4,7 +4,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { planAdapter } from '@drydock/apis';
 import type { Api } from '@drydock/kube-client';
 import { fakeApi } from '../testing/fake-api.ts';
-import { applyPlanAction, approvePlan, readPlanApproval, readPlanOrder } from './plans.ts';
+import { applyPlanAction, approvePlan, readPlanApproval, readPlanOrder } from './actions.ts';
 
 const time = '2026-05-01T10:00:00Z';
 const named = { plan: 'kernel', uid: 'u1' };

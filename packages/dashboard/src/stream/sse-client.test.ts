@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
 import type { Delta, Scene } from '../scene.ts';
-import { DeltaLog } from './delta-log.ts';
-import { SseClient, type StreamSource } from './sse-client.ts';
+import { DeltaLog, SseClient, type StreamSource } from './sse.ts';
 
 const scene: Scene = {
   facts: { access: 'read-only', cluster: 'test', loading: [], unreadable: [] },

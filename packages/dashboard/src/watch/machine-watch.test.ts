@@ -4,7 +4,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { machineAdapter } from '@drydock/apis';
 import type { Api, ApiCall, ApiResponse, Watcher } from '@drydock/kube-client';
 import { VirtualClock } from '@drydock/utils';
-import { approve, readApproval } from '../actions/approval.ts';
+import { approve, readApproval } from '../actions/actions.ts';
 import { dashboardHarness } from '../testing/dashboard-harness.ts';
 import { type DashboardHarness, place } from '../testing/place.ts';
 

@@ -4,7 +4,7 @@ import type { Api, Watcher } from '@drydock/kube-client';
 import { createCluster, inProcess, load } from '@drydock/kube-sim';
 import { many } from '@drydock/kube-sim/testing';
 import { PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
-import { maintain, release } from '../actions/maintenances.ts';
+import { maintain, release } from '../actions/actions.ts';
 import type { Delta, NodeSummary, Scene } from '../scene.ts';
 import { budget, type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';

@@ -6,7 +6,7 @@ import type { KindAdapter, MaintenanceRequest } from '@drydock/core/request';
 import { isDraining } from '@drydock/core/request';
 import type { CachedObject, Change, Watcher } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';
-import { creatableKind } from '../actions/maintenances.ts';
+import { creatableKind } from '../actions/actions.ts';
 import type {
   AccessKind,
   BudgetView,
@@ -18,15 +18,10 @@ import type {
   Scene,
 } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
-import { readTimelineEvent, type TimelineEvent } from '../views/timeline-event.ts';
-import { Moments } from '../views/timeline-events.ts';
-import { ViewStore } from '../views/view-store.ts';
+import { Moments, readTimelineEvent, type TimelineEvent, ViewStore } from '../views/timeline.ts';
 import { budgetView, holdView, missingNodeView, nodeView } from '../views/views.ts';
-import { Collections } from './collections.ts';
-import { type MachineClient, MachineWatch } from './machine-watch.ts';
-import { ObjectIndex } from './object-index.ts';
-import { type PlanClient, PlanWatch } from './plan-watch.ts';
-import { PodWatch } from './pod-watch.ts';
+import { Collections, ObjectIndex, PodWatch } from './collections.ts';
+import { type MachineClient, MachineWatch, type PlanClient, PlanWatch } from './plan-watch.ts';
 
 /** Milliseconds between batches: faster than this, no user can follow. */
 const batchMs = 100;

@@ -4,7 +4,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { planAdapter } from '@drydock/apis';
 import type { Watcher } from '@drydock/kube-client';
 import { VirtualClock } from '@drydock/utils';
-import { applyPlanAction, approvePlan } from '../actions/plans.ts';
+import { applyPlanAction, approvePlan } from '../actions/actions.ts';
 import { dashboardHarness } from '../testing/dashboard-harness.ts';
 import { type DashboardHarness, place } from '../testing/place.ts';
 

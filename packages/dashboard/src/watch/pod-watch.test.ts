@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readNode } from '@drydock/core/node';
 import { readPod } from '@drydock/core/pod';
-import { ObjectIndex } from './object-index.ts';
-import { PodWatch } from './pod-watch.ts';
+import { ObjectIndex, PodWatch } from './collections.ts';
 
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 

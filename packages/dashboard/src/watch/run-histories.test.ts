@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { planAdapter } from '@drydock/apis';
-import { RunHistories } from './run-histories.ts';
+import { RunHistories } from './plan-watch.ts';
 
 function planAt(status: JsonObject, uid = 'u1') {
   return planAdapter.readPlan({

@@ -2,8 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BlockerView, HoldView, NodeSummary } from '../../src/scene.ts';
 import { makeHold, makeNode } from '../testing/make-node.ts';
-import { isView, readView, viewText } from './address.ts';
-import { countsOf, fleetStateOf, type Grouping, groupsOf, stepOf } from './fleet.ts';
+import {
+  countsOf,
+  fleetStateOf,
+  type Grouping,
+  groupsOf,
+  isView,
+  readView,
+  stepOf,
+  viewText,
+} from './fleet.ts';
 
 const stuck: BlockerView = {
   reason: 'BudgetNeverAllows',

@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnnouncedView, MachineView } from '../../src/scene.ts';
-import {
-  announcedText,
-  kindsOf,
-  phaseOf,
-  strategyOf,
-  toneOf,
-  windowText,
-} from './machine-words.ts';
+import { announcedText, kindsOf, phaseOf, strategyOf, toneOf, windowText } from './words.ts';
 
 const now = Date.parse('2026-01-02T12:00:00Z');
 

@@ -12,7 +12,7 @@ import {
   stageText,
   switchOf,
   waitText,
-} from './plan-words.ts';
+} from './words.ts';
 
 const now = Date.parse('2026-05-01T10:10:00Z');
 

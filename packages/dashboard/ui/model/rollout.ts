@@ -1,6 +1,5 @@
 import type { PlanForecastView, PlanPointView, PlanSummary } from '../../src/scene.ts';
-import { progressOf } from './plan-words.ts';
-import { span } from './words.ts';
+import { progressOf, span } from './words.ts';
 
 /** History of a plan's run as a chart and in words, with its forecast. Pure. */
 

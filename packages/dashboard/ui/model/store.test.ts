@@ -4,7 +4,7 @@ import { effect } from '@preact/signals';
 import type { BlockerView, HoldView, MachineView, PodView, Scene } from '../../src/scene.ts';
 import { makeHold, makeNode } from '../testing/make-node.ts';
 import { makePlan } from '../testing/make-plan.ts';
-import type { Move } from './pod-moves.ts';
+import type { Move } from './pods.ts';
 import { DashboardStore } from './store.ts';
 
 function makePod(name: string, node: string, over: Partial<PodView> = {}): PodView {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MessageReader } from './sse.ts';
+import { MessageReader } from './store.ts';
 import { nameOf, plural, since, tally, tallyText, until } from './words.ts';
 
 const now = Date.parse('2026-01-02T12:00:00Z');

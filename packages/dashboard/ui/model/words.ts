@@ -1,4 +1,23 @@
-import type { HoldView, NodeSummary, PodCountsView, PodPhase } from '../../src/scene.ts';
+import { own } from '@drydock/apimachinery';
+import type { EventKind } from '@drydock/core';
+import type { MachinePhase, MachineStrategy } from '@drydock/core/machine';
+import type { NodeState, PlanPhase } from '@drydock/core/plan';
+import type {
+  AnnouncedView,
+  HoldView,
+  MachineView,
+  NodeSummary,
+  PlanApprovalView,
+  PlanCountsView,
+  PlanFailureView,
+  PlanNodeView,
+  PlanStageView,
+  PlanSummary,
+  PlanWaitView,
+  PodCountsView,
+  PodPhase,
+  WindowView,
+} from '../../src/scene.ts';
 
 /** Texts of the dashboard. Pure. */
 
@@ -33,7 +52,7 @@ export function until(time: string, nowMs: number): string {
 }
 
 /** State of a node: `tone` is its appearance, `word` its text. */
-export type NodeBadge = {
+type NodeBadge = {
   readonly tone:
     | 'service'
     | 'draining'
@@ -144,4 +163,221 @@ export function vmWord({ state, target }: NonNullable<HoldView['vms']>['items'][
 /** Returns the name of `namespace/name`. */
 export function nameOf(key: string): string {
   return key.slice(key.indexOf('/') + 1);
+}
+
+/** Texts of the dashboard about plans. Pure. */
+
+const planPhaseWords: Readonly<Record<PlanPhase, string>> = {
+  Pending: 'Not started',
+  AwaitingApproval: 'Waiting for approval',
+  Running: 'Running',
+  Paused: 'Paused',
+  Halted: 'Halted',
+  Complete: 'Complete',
+  Aborted: 'Aborted',
+  Deleting: 'Being deleted',
+};
+
+const tones: Readonly<Record<PlanPhase, NodeBadge['tone']>> = {
+  Pending: 'service',
+  AwaitingApproval: 'unready',
+  Running: 'draining',
+  Paused: 'cordoned',
+  Halted: 'failed',
+  Complete: 'held',
+  Aborted: 'cordoned',
+  Deleting: 'returning',
+};
+
+const stateWords: Readonly<Record<NodeState, string>> = {
+  Starting: 'starting',
+  Holding: 'being drained',
+  Working: 'work in progress',
+  Rebooting: 'rebooting',
+  Verifying: 'being verified',
+  Soaking: 'soaking',
+  Releasing: 'being released',
+};
+
+/**
+ * Words for phases of stages; a stage whose nodes are done waits for its soak time, or for an
+ * approval.
+ */
+const stageWords: Readonly<Record<string, string>> = {
+  Pending: 'pending',
+  Running: 'running',
+  Soaking: 'soaking',
+  AwaitingApproval: 'waiting for approval',
+  Complete: 'complete',
+};
+
+/** Returns the progress of a stage: `running, 1 of 3`. */
+export function stageText({ phase, done, selected }: PlanStageView): string {
+  return `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
+}
+
+/** Returns appearance and word for the phase of a plan. */
+export function planBadge({ phase }: PlanSummary): NodeBadge {
+  return { tone: tones[phase], word: planPhaseWords[phase] };
+}
+
+/** Returns the state of a node in flight, and for how long. */
+export function nodeStateText({ state, since: at }: PlanNodeView, nowMs: number): string {
+  const long = since(at, nowMs);
+  return long === '' ? stateWords[state] : `${stateWords[state]}, for ${long}`;
+}
+
+const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
+  ['due', 'due'],
+  ['blocked', 'blocked'],
+  ['inFlight', 'in flight'],
+  ['done', 'done'],
+  ['failed', 'failed'],
+  ['skipped', 'skipped'],
+];
+
+/** Returns `5 due, 1 in flight`, without counts of zero. */
+export function countsText({ counts }: PlanSummary): string {
+  if (counts === undefined) return 'not reconciled by an operator yet';
+  const said = countWords.flatMap(([name, word]) =>
+    counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : [],
+  );
+  return said.length === 0 ? 'no node is due' : said.join(', ');
+}
+
+/** Returns the number of nodes of all stages in this run, and of those done. */
+export function progressOf({ counts, stages }: PlanSummary): {
+  readonly done: number;
+  readonly all: number;
+} {
+  return {
+    done: counts?.done ?? 0,
+    all: stages.reduce((sum, { selected }) => sum + selected, 0),
+  };
+}
+
+/** Returns the message where it adds to the counts and the waits. */
+export function messageOf({ phase, message, waiting }: PlanSummary): string {
+  const isSaid =
+    phase === 'Running' ||
+    phase === 'Complete' ||
+    phase === 'Paused' ||
+    waiting.some(one => one.message === message);
+  return isSaid ? '' : message;
+}
+
+/** Returns a wait, and when it may end. */
+export function waitText(wait: PlanWaitView, nowMs: number): string {
+  const end = wait.until === undefined ? '' : `ends ${until(wait.until, nowMs)}`;
+  return [wait.message, end].filter(text => text !== '').join('; ');
+}
+
+/** Returns the state in which a node failed, the reason, and whether it is still held. */
+export function failureText({ state, message, held }: PlanFailureView): string {
+  const at = own(stateWords, state) ?? state;
+  return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
+}
+
+/** Returns the subject of an approval. */
+export function approvalText({ stage }: PlanApprovalView): string {
+  return stage === undefined ? 'the run' : `what follows stage ${stage}`;
+}
+
+/**
+ * Returns the possible action on a plan, by its spec, whether the operator has seen that or not.
+ */
+export function switchOf({
+  paused,
+  aborted,
+  deleting,
+}: PlanSummary): 'pause' | 'resume' | undefined {
+  if (deleting || aborted) return undefined;
+  return paused ? 'resume' : 'pause';
+}
+
+/** Texts of the dashboard about machines and windows. Pure. */
+
+const kindWords: Readonly<Record<EventKind, string>> = {
+  reboot: 'reboot',
+  redeploy: 'move to another host',
+  freeze: 'freeze',
+  maintenance: 'maintenance of the host',
+  stop: 'stop',
+  retirement: 'retirement',
+  termination: 'termination',
+  preemption: 'preemption',
+  rebalance: 'risk of preemption',
+};
+
+const machinePhaseWords: Readonly<Record<MachinePhase, string>> = {
+  Pending: 'announced',
+  AwaitingApproval: 'waiting for approval',
+  Scheduled: 'scheduled',
+  Surging: 'adding another machine first',
+  Draining: 'being drained',
+  Drained: 'drained, waiting for the cloud',
+  Replacing: 'being replaced',
+  Releasing: 'being released',
+  Notified: 'reported',
+  Succeeded: 'done',
+  Cancelled: 'cancelled',
+};
+
+const strategyWords: Readonly<Record<MachineStrategy, string>> = {
+  Drain: 'drain the node, wait for the cloud, release the node',
+  Replace: 'drain the node, then replace the machine',
+  ReplaceWithSurge: 'another machine first, then drain and replace this one',
+  Notify: 'report only',
+};
+
+/**
+ * Returns the kinds of events, for example `retirement`. Objects of other operators may not name
+ * the event.
+ */
+export function kindsOf({ announced }: MachineView): string {
+  const kinds = [...new Set(announced.map(({ kind }) => kindWords[kind]))];
+  return kinds.length === 0 ? 'replacement' : kinds.join(', ');
+}
+
+export function phaseOf({ phase, deleting }: MachineView): string {
+  return deleting ? 'ending' : machinePhaseWords[phase];
+}
+
+/** Returns the strategy; empty before it is decided. */
+export function strategyOf({ strategy }: MachineView): string {
+  return strategy === undefined ? '' : strategyWords[strategy];
+}
+
+function isAhead({ state }: AnnouncedView): boolean {
+  return state === 'Scheduled';
+}
+
+/** Returns `aws announces: retirement in about 13 days`. */
+export function announcedText(event: AnnouncedView, nowMs: number): string {
+  const { provider, kind, state, at } = event;
+  const when = isAhead(event)
+    ? at === undefined
+      ? ''
+      : ` ${until(at, nowMs)}`
+    : `, ${state === 'Active' ? 'now' : state.toLowerCase()}`;
+  return `${provider} announces: ${kindWords[kind]}${when}`;
+}
+
+/** Returns the appearance: a user has to act, Drydock acts, or nothing happens for now. */
+export function toneOf({ phase }: MachineView): 'unready' | 'draining' | 'held' {
+  if (phase === 'AwaitingApproval') return 'unready';
+  return phase === 'Draining' ||
+    phase === 'Surging' ||
+    phase === 'Replacing' ||
+    phase === 'Releasing'
+    ? 'draining'
+    : 'held';
+}
+
+/** Returns the state of a window: open or closed, and until when. */
+export function windowText({ open, until: at, problem }: WindowView, nowMs: number): string {
+  if (problem !== undefined) return `never open: ${problem}`;
+  if (open === undefined) return 'no state reported yet';
+  const word = open ? 'open' : 'closed';
+  return at === undefined ? word : `${word}, ${open ? 'closes' : 'opens'} ${until(at, nowMs)}`;
 }

@@ -1,2 +1,2 @@
 export type { Pace } from './kubelets.ts';
-export { graceOf, plus, requestsOf } from './resources.ts';
+export { graceOf, plus, requestsOf } from './node-info.ts';

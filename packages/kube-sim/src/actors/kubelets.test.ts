@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isReady, phaseOf } from '../controllers/pods.ts';
+import { isReady, phaseOf } from '../controllers/controller.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import { bench, freshNode, freshPod } from '../testing/bench.ts';
 

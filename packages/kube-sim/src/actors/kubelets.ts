@@ -1,12 +1,10 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import type { Clock } from '@drydock/utils';
-import { type Cluster, timeText } from '../controllers/controller.ts';
-import { readiness } from '../controllers/nodes/conditions.ts';
-import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
-import { durationMs } from '../duration.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { type Cluster, isFinished, nodeOf, phaseOf, timeText } from '../controllers/controller.ts';
+import { readiness } from '../controllers/nodes/lifecycle.ts';
+import { at, durationMs, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { graceOf } from './resources.ts';
+import { graceOf } from './node-info.ts';
 import { isMirror, StaticPods } from './static-pods.ts';
 
 /** Durations of pods in milliseconds: the mean of each, with a spread by the seed. */

@@ -1,12 +1,19 @@
 import { fitsSelector, fitsTerms } from '@drydock/apimachinery';
-import { isFinished, nodeOf } from '../controllers/pods.ts';
+import { isFinished, nodeOf } from '../controllers/controller.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, objects, type Stored, text } from '../object.ts';
-import { placeOf, preference, termPicks } from './affinity.ts';
-import { domain, type NodeInfo } from './node-info.ts';
-import { fits, lacking } from './resources.ts';
+import {
+  domain,
+  fits,
+  lacking,
+  type NodeInfo,
+  placeOf,
+  preference,
+  termPicks,
+  toleratesAll,
+  untolerated,
+} from './node-info.ts';
 import type { SchedulingCycle } from './scheduling-cycle.ts';
-import { toleratesAll, untolerated } from './taints.ts';
 
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
 

@@ -1,7 +1,6 @@
 import type { Clock } from '@drydock/utils';
-import { type Cluster, timeText } from '../controllers/controller.ts';
-import { isFinished, nodeOf } from '../controllers/pods.ts';
-import { type RequestQueue, schedulerClient } from '../controllers/request-limits.ts';
+import { type Cluster, isFinished, nodeOf, timeText } from '../controllers/controller.ts';
+import { type RequestQueue, schedulerClient } from '../controllers/runner.ts';
 import { objects, part, type Stored, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 import { loadOf, type NodeInfo } from './node-info.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isReady } from '../controllers/pods.ts';
+import { isReady } from '../controllers/controller.ts';
 import { at, type Stored } from '../object.ts';
 import { bench, freshNode, freshPod } from '../testing/bench.ts';
 

@@ -1,6 +1,5 @@
 import type { Clock } from '@drydock/utils';
-import type { Cluster } from '../controllers/controller.ts';
-import { nodeOf, phaseOf } from '../controllers/pods.ts';
+import { type Cluster, nodeOf, phaseOf } from '../controllers/controller.ts';
 import { part, type Stored } from '../object.ts';
 
 /**

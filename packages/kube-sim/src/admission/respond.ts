@@ -1,16 +1,12 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
-import { reviews, type User } from '../access/asked.ts';
-import { review } from '../access/review.ts';
+import { review, reviews, type User } from '../access/authorize.ts';
 import { handle } from '../api/handler.ts';
 import { type ApiRequest, failed, type Response, withWarnings } from '../api/message.ts';
-import { isDryDeletion } from '../api/params.ts';
-import type { Server } from '../api/server.ts';
+import { isDryDeletion, type Server } from '../api/server.ts';
 import { internalError } from '../failure.ts';
 import { objects } from '../object.ts';
-import { newUid } from '../registry/context.ts';
-import type { AdmissionAttributes, AdmissionPlugin } from '../registry/gate.ts';
-import { bindingsOf, conditionsOf } from './attempt.ts';
-import { policiesOn } from './policies.ts';
+import { type AdmissionAttributes, type AdmissionPlugin, newUid } from '../registry/metadata.ts';
+import { bindingsOf, conditionsOf, policiesOn } from './policies.ts';
 import { ask, type CallWebhook, unanswered, type WebhookResult } from './review.ts';
 import { concerns } from './select.ts';
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '@drydock/apimachinery';
 import { matches, readSelector } from '@drydock/apimachinery';
 import { at, items, objects, text } from '../object.ts';
-import type { AdmissionAttributes } from '../registry/gate.ts';
+import type { AdmissionAttributes } from '../registry/metadata.ts';
 import type { Store } from '../store/store.ts';
 
 /**

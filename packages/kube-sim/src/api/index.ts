@@ -1,2 +1,2 @@
+export { protobufType } from './body.ts';
 export type { ApiRequest, Response, WatchEvent } from './message.ts';
-export { protobufType } from './protobuf-body.ts';

@@ -11,19 +11,15 @@ import {
 import { type Kind, named } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import { type Draft, objects, type Stored, text } from '../object.ts';
-import { applyJsonPatch } from '../patch/json-patch.ts';
-import { applyMergePatch } from '../patch/merge-patch.ts';
+import { applyJsonPatch, applyMergePatch } from '../patch/json-patch.ts';
 import { applyStrategic } from '../patch/strategic.ts';
-import { apply } from '../registry/apply.ts';
-import type { Edit } from '../registry/outcome.ts';
+import { apply } from '../registry/create.ts';
+import type { Edit } from '../registry/managed.ts';
 import { change } from '../registry/update.ts';
 import { mismatch } from './body.ts';
-import { type ApiRequest, answer, failed, type Response } from './message.ts';
-import { isYes, managerOf, writeOptions } from './params.ts';
+import { type ApiRequest, answer, failed, type Response, type Target } from './message.ts';
 import { shown } from './render.ts';
-import type { Target } from './route.ts';
-import type { Server } from './server.ts';
-import { single } from './single.ts';
+import { isYes, managerOf, type Server, single, writeOptions } from './server.ts';
 
 /** Kinds of patches. */
 type PatchKind = 'json' | 'merge' | 'strategic' | 'apply';

@@ -15,7 +15,7 @@ const orphan = 'orphan';
 type Item = { readonly resource: Resource; readonly object: Stored };
 
 /** Returns the key in this controller: resource, namespace and name. */
-function keyOf({ resource, object: { metadata } }: Item): string {
+function itemKey({ resource, object: { metadata } }: Item): string {
   return `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
@@ -185,7 +185,7 @@ export function garbageCollector(kinds: KindTable): Controller {
     keysOf: (change, cluster) => {
       // Events come in thousands, and nothing waits for them.
       if (change.resource === 'events') return [];
-      return concerned(graph, change, cluster).map(keyOf);
+      return concerned(graph, change, cluster).map(itemKey);
     },
     reconcile: (key, cluster) => {
       const item = find(key, cluster);

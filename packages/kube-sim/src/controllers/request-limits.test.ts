@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
-import { defaultLimits, otherClients, RequestQueue, schedulerClient } from './request-limits.ts';
+import { defaultLimits, otherClients, RequestQueue, schedulerClient } from './runner.ts';
 
 const start = Temporal.Instant.from('2026-11-23T08:00:00Z');
 

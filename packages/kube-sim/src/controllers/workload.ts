@@ -1,10 +1,14 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
 import { at, items, part, type Stored, strings, without } from '../object.ts';
 import type { Resource, StoreChange } from '../store/store.ts';
-import type { Owning } from './claims.ts';
-import { type Cluster, keyOf, type Written } from './controller.ts';
-import { controllerOf, controllerReference } from './pods.ts';
-import { picks } from './selectors.ts';
+import {
+  type Cluster,
+  controllerOf,
+  controllerReference,
+  keyOf,
+  type Written,
+} from './controller.ts';
+import { type Owning, picks } from './selectors.ts';
 
 /** Common functions of all workload controllers. */
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { type Cause, required } from '../failure.ts';
 import { at, type Draft, objects, part, text } from '../object.ts';
 import * as cell from './cells.ts';
-import { builtIn, type KindEntry } from './entry.ts';
+import { builtIn, type KindEntry } from './cells.ts';
 import type { Kind, Strategy } from './kind.ts';
 
 /** Upstream: pkg/registry/admissionregistration and pkg/apis/admissionregistration. */
@@ -99,7 +99,7 @@ function bindingCauses(draft: Draft): readonly Cause[] {
   ];
 }
 
-const bindings: Strategy = {
+const policyBindings: Strategy = {
   generation: 'counted',
   defaults: draft => withMatch(draft, 'matchResources'),
   validate: bindingCauses,
@@ -135,7 +135,7 @@ export const admissionKinds: readonly Kind[] = (
       plural: 'validatingadmissionpolicybindings',
       scope: 'Cluster',
       categories: ['api-extensions'],
-      strategy: bindings,
+      strategy: policyBindings,
       cells: [name, word('spec', 'policyName'), () => '<unset>', age],
     },
   ] satisfies readonly KindEntry[]

@@ -1,10 +1,10 @@
+import { items, objects, part, text } from '../object.ts';
 import { admissionKinds } from './admission.ts';
 import * as cell from './cells.ts';
+import { builtIn, type KindEntry } from './cells.ts';
 import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-strategies.ts';
 import { coreKinds } from './core-kinds.ts';
-import { definitionCells } from './definition-cells.ts';
-import { builtIn, type KindEntry } from './entry.ts';
-import type { Kind, Strategy } from './kind.ts';
+import type { Column, Kind, Strategy } from './kind.ts';
 import { roleKinds } from './roles.ts';
 import {
   controllerRevisions,
@@ -16,6 +16,39 @@ import {
 } from './workloads.ts';
 
 const { age, count, name, word } = cell;
+
+type Cell = Column['cell'];
+
+const servedVersions: Cell = object =>
+  objects(part(object, 'spec')['versions'])
+    .filter(({ served }) => served === true)
+    .map(version => `${text(version, 'name')}${version['storage'] === true ? '(storage)' : ''}`)
+    .sort()
+    .join(',');
+
+const isEstablished: Cell = object =>
+  objects(part(object, 'status')['conditions']).some(
+    one => one['type'] === 'Established' && one['status'] === 'True',
+  );
+
+/**
+ * Cells of CustomResourceDefinitions; upstream in
+ * apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor.
+ */
+const definitionCells: readonly Cell[] = [
+  name,
+  word('spec', 'scope'),
+  servedVersions,
+  object => object.metadata.creationTimestamp,
+  word('spec', 'group'),
+  word('spec', 'names', 'kind'),
+  object =>
+    items(part(object, 'spec', 'names')['shortNames'])
+      .map(String)
+      .join(','),
+  isEstablished,
+];
+
 const cluster = 'Cluster';
 const all = ['all'];
 const extensions = ['api-extensions'];

@@ -1,7 +1,16 @@
 import type { Json } from '@drydock/apimachinery';
-import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
-import { ageOf, humanDuration } from './age.ts';
-import type { Column } from './column.ts';
+import { at, type Draft, items, objects, part, type Stored, strings, text } from '../object.ts';
+import { decode } from './decode.ts';
+import {
+  ageOf,
+  type Column,
+  columnsOf,
+  humanDuration,
+  type Kind,
+  type ReadObject,
+  resourceOf,
+  type Strategy,
+} from './kind.ts';
 
 /**
  * Cells of Table responses, upstream in pkg/printers/internalversion/printers.go; those of pods are
@@ -207,3 +216,58 @@ export const claimOf: Cell = object =>
   at(object, 'spec', 'claimRef') === undefined
     ? ''
     : `${text(object, 'spec', 'claimRef', 'namespace')}/${text(object, 'spec', 'claimRef', 'name')}`;
+
+/** Description of a built-in kind; the rest is derived. */
+export type KindEntry = {
+  readonly kind: string;
+  readonly plural: string;
+  readonly strategy: Strategy;
+  readonly cells: readonly Column['cell'][];
+  /** Name of the Go type; group and kind when left out. */
+  readonly struct?: string;
+} & Partial<
+  Pick<
+    Kind,
+    'shortNames' | 'categories' | 'status' | 'scale' | 'selectable' | 'answersDeletionWithObject'
+  >
+> & {
+    readonly scope?: 'Cluster';
+  };
+
+function read(struct: string) {
+  return (draft: Draft): ReadObject => {
+    const { apiVersion: _apiVersion, kind: _kind, ...rest } = draft;
+    const decoded = decode(rest, struct);
+    return decoded.kind === 'decoded'
+      ? { kind: 'read', object: decoded.object, unknown: decoded.unknown }
+      : decoded;
+  };
+}
+
+/** Returns a kind that every API server has. */
+export function builtIn(group: string, version: string, goGroup: string) {
+  return (entry: KindEntry): Kind => {
+    const struct = `${goGroup}.${entry.kind}`;
+    const resource = resourceOf(group, entry.plural);
+    return {
+      group,
+      version,
+      kind: entry.kind,
+      listKind: `${entry.kind}List`,
+      plural: entry.plural,
+      singular: entry.kind.toLowerCase(),
+      shortNames: entry.shortNames ?? [],
+      categories: entry.categories ?? [],
+      namespaced: entry.scope !== 'Cluster',
+      resource,
+      status: entry.status ?? false,
+      ...(entry.scale === undefined ? {} : { scale: entry.scale }),
+      selectable: entry.selectable ?? [],
+      columns: columnsOf(resource, ...entry.cells),
+      answersDeletionWithObject: entry.answersDeletionWithObject ?? false,
+      read: read(struct),
+      strategy: entry.strategy,
+      shape: { kind: 'go', struct },
+    };
+  };
+}

@@ -13,7 +13,7 @@ import {
   withMeta,
 } from '../object.ts';
 import type { Context, Strategy } from './kind.ts';
-import { labelNameProblem } from './names.ts';
+import { labelNameProblem } from './pod-validation.ts';
 
 /**
  * Strategies of the kinds other than workloads: pkg/registry/core, policy, scheduling,

@@ -6,8 +6,7 @@ import {
   readTime,
   timeText,
 } from '@drydock/apimachinery';
-import { ReturnedObject } from '../memo.ts';
-import type { Draft } from '../object.ts';
+import { type Draft, ReturnedObject } from '../object.ts';
 import { type Field, type FieldType, type Struct, structNamed } from './types.ts';
 
 /**

@@ -1,8 +1,43 @@
-import type { JsonObject, LabelSelector } from '@drydock/apimachinery';
+import type { Json, JsonObject, LabelSelector } from '@drydock/apimachinery';
 import type { Cause, Failure, GroupResource } from '../failure.ts';
 import type { Draft, Stored } from '../object.ts';
 import type { Index, Resource, Store } from '../store/store.ts';
-import type { Column } from './column.ts';
+
+import columnTexts from './columns.json' with { type: 'json' };
+
+/** A column of a Table response. */
+export type Column = {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  /** Priority; 0: always shown; higher: with `-o wide`. */
+  readonly priority: number;
+  readonly cell: (object: Stored, now: Temporal.Instant) => Json;
+};
+
+type ColumnText = Omit<Column, 'cell'>;
+const texts: Readonly<Record<string, readonly ColumnText[] | undefined>> = columnTexts;
+
+/**
+ * Returns the columns of a built-in resource: definitions of the API server (columns.json, checked
+ * by test/conformance/types), with their cells.
+ */
+export function columnsOf(
+  resource: string,
+  ...cells: readonly Column['cell'][]
+): readonly Column[] {
+  const heads = texts[resource] ?? [];
+  if (heads.length !== cells.length)
+    throw new Error(`${resource} has ${heads.length} columns and ${cells.length} cells`);
+  return heads.map((head, index) => ({ ...head, cell: cells[index] as Column['cell'] }));
+}
+
+/** The first column of every kind. */
+export const nameColumn: Column = {
+  ...(texts['pods']?.[0] as ColumnText),
+  cell: object => object.metadata.name,
+};
 
 /** A served kind in one of its versions. */
 export type Kind = {
@@ -174,3 +209,39 @@ export const indexes: Readonly<Record<Resource, Readonly<Record<string, Index>>>
   pods: { 'spec.nodeName': nodeName, label, orphan },
   'replicasets.apps': { orphan },
 };
+
+/** Durations for people: k8s.io/apimachinery/pkg/util/duration. */
+
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Returns HumanDuration: at most two units, the second one only where the first is small. */
+export function humanDuration(seconds: number): string {
+  if (seconds < -1) return '<invalid>';
+  const whole = Math.trunc(Math.max(seconds, 0));
+  if (whole < 2 * minute) return `${whole}s`;
+  const minutes = Math.trunc(whole / minute);
+  if (minutes < 10) return withRest(minutes, 'm', whole % minute, 's');
+  if (minutes < 3 * 60) return `${minutes}m`;
+  const hours = Math.trunc(whole / hour);
+  if (hours < 8) return withRest(hours, 'h', minutes % 60, 'm');
+  if (hours < 48) return `${hours}h`;
+  const days = Math.trunc(whole / day);
+  if (days < 8) return withRest(days, 'd', hours % 24, 'h');
+  if (days < 2 * 365) return `${days}d`;
+  const years = Math.trunc(days / 365);
+  return years < 8 ? withRest(years, 'y', days % 365, 'd') : `${years}y`;
+}
+
+function withRest(count: number, unit: string, rest: number, restUnit: string): string {
+  return rest === 0 ? `${count}${unit}` : `${count}${unit}${rest}${restUnit}`;
+}
+
+/** Returns the duration since a time. */
+export function ageOf(time: unknown, now: Temporal.Instant): string {
+  if (typeof time !== 'string') return '<unknown>';
+  return humanDuration(
+    (now.epochMilliseconds - Temporal.Instant.from(time).epochMilliseconds) / 1000,
+  );
+}

@@ -1,7 +1,59 @@
-import { type JsonObject, sameJson } from '@drydock/apimachinery';
+import { type Json, type JsonObject, sameJson } from '@drydock/apimachinery';
 import { type Cause, duplicate, notAllowed, notOneOf, required, wrong } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, text, without } from '../object.ts';
-import { labelNameProblem } from './names.ts';
+
+/**
+ * Formats of names, labels and annotations: k8s.io/apimachinery/pkg/util/validation. Each function
+ * returns errors, or none.
+ */
+
+const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const qualifiedPart = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+export function labelNameProblem(name: string): string | undefined {
+  if (name.includes('.')) return 'must not contain dots';
+  if (name.length > 63) return 'must be no more than 63 characters';
+  if (label.test(name)) return undefined;
+  return "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+}
+
+export function subdomainProblem(name: string): string | undefined {
+  if (name.length > 253) return 'must be no more than 253 characters';
+  if (subdomain.test(name)) return undefined;
+  return "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+}
+
+/** Checks the key of a label or annotation, or a finalizer: `name` or `prefix/name`. */
+export function qualifiedNameProblems(value: string): readonly string[] {
+  const parts = value.split('/');
+  if (parts.length > 2)
+    return [
+      `a valid label key ${qualifiedHelp} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  const [prefix, name = ''] = parts.length === 2 ? parts : [undefined, parts[0]];
+  const problems: string[] = [];
+  if (prefix !== undefined) {
+    if (prefix === '') problems.push('prefix part must be non-empty');
+    else {
+      const problem = subdomainProblem(prefix);
+      if (problem !== undefined) problems.push(`prefix part ${problem}`);
+    }
+  }
+  if (name === '') problems.push('name part must be non-empty');
+  else if (name.length > 63) problems.push('name part must be no more than 63 characters');
+  if (!qualifiedPart.test(name)) problems.push(`name part ${qualifiedHelp}`);
+  return problems;
+}
+
+const qualifiedHelp =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+export function labelValueProblem(value: string): string | undefined {
+  if (value.length > 63) return 'must be no more than 63 characters';
+  if (value === '' || qualifiedPart.test(value)) return undefined;
+  return "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+}
 
 /**
  * Validation of pods: the part of pkg/apis/core/validation for the fields that matter to draining,
@@ -131,4 +183,132 @@ export function podUpdateCauses(pod: Draft, before: Stored): readonly Cause[] {
       ? tolerationCauses(pod, before)
       : [notAllowed('spec', fixedMessage)]),
   ];
+}
+
+/**
+ * Defaults of pods and pod templates: pkg/apis/core/v1/defaults.go. All functions only add missing
+ * fields.
+ */
+
+const latest = /(^|\/)[^/:@]+(:latest)?$/;
+
+function probe(given: JsonObject): JsonObject {
+  const http = given['httpGet'];
+  return {
+    timeoutSeconds: 1,
+    periodSeconds: 10,
+    successThreshold: 1,
+    failureThreshold: 3,
+    ...given,
+    ...(http === undefined
+      ? {}
+      : { httpGet: { path: '/', scheme: 'HTTP', ...part(given, 'httpGet') } }),
+  };
+}
+
+const probes = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
+
+function container(given: JsonObject): JsonObject {
+  const image = typeof given['image'] === 'string' ? given['image'] : '';
+  const filled: Record<string, Json | undefined> = {
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+    imagePullPolicy: latest.test(image) ? 'Always' : 'IfNotPresent',
+    ...given,
+  };
+  if (given['ports'] !== undefined)
+    filled['ports'] = objects(given['ports']).map(port => ({ protocol: 'TCP', ...port }));
+  for (const name of probes) if (given[name] !== undefined) filled[name] = probe(part(given, name));
+  if (given['env'] !== undefined) filled['env'] = objects(given['env']).map(environment);
+  return filled;
+}
+
+function environment(given: JsonObject): JsonObject {
+  if (at(given, 'valueFrom', 'fieldRef') === undefined) return given;
+  return {
+    ...given,
+    valueFrom: {
+      ...part(given, 'valueFrom'),
+      fieldRef: { apiVersion: 'v1', ...part(given, 'valueFrom', 'fieldRef') },
+    },
+  };
+}
+
+/** Volumes of files, which get the mode 0644. */
+const withMode = ['configMap', 'secret', 'downwardAPI', 'projected'] as const;
+
+function volume(given: JsonObject): JsonObject {
+  const filled: Record<string, Json | undefined> = { ...given };
+  for (const source of withMode)
+    if (given[source] !== undefined)
+      filled[source] = { defaultMode: 0o644, ...part(given, source) };
+  if (given['hostPath'] !== undefined)
+    filled['hostPath'] = { type: '', ...part(given, 'hostPath') };
+  // A volume without a source is an emptyDir.
+  return Object.keys(given).some(key => key !== 'name') ? filled : { ...filled, emptyDir: {} };
+}
+
+/** Sets the defaults of a pod's spec, alone or in a template. */
+function podSpecDefaults(
+  given: JsonObject,
+  grace = given['terminationGracePeriodSeconds'],
+): JsonObject {
+  return {
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+    securityContext: {},
+    schedulerName: 'default-scheduler',
+    ...given,
+    // A negative value means the shortest possible one.
+    ...(typeof grace === 'number' && grace < 0 ? { terminationGracePeriodSeconds: 1 } : {}),
+    ...(given['volumes'] === undefined ? {} : { volumes: objects(given['volumes']).map(volume) }),
+    ...(given['initContainers'] === undefined
+      ? {}
+      : { initContainers: objects(given['initContainers']).map(container) }),
+    ...(given['containers'] === undefined
+      ? {}
+      : { containers: objects(given['containers']).map(container) }),
+  };
+}
+
+/** Sets missing requests to the limits. Only for pods, not for their templates. */
+function requests(given: JsonObject): JsonObject {
+  const limits = at(given, 'resources', 'limits');
+  if (limits === undefined) return given;
+  const resources = part(given, 'resources');
+  return {
+    ...given,
+    resources: {
+      ...resources,
+      requests: { ...part(given, 'resources', 'limits'), ...part(resources, 'requests') },
+    },
+  };
+}
+
+export function podDefaults(pod: JsonObject): JsonObject {
+  const spec = podSpecDefaults(part(pod, 'spec'));
+  return {
+    ...pod,
+    spec: {
+      enableServiceLinks: true,
+      ...spec,
+      ...(spec['containers'] === undefined
+        ? {}
+        : { containers: objects(spec['containers']).map(requests) }),
+      ...(spec['initContainers'] === undefined
+        ? {}
+        : { initContainers: objects(spec['initContainers']).map(requests) }),
+    },
+  };
+}
+
+/** Sets the defaults of an object with a pod template. */
+export function templateDefaults(object: JsonObject): JsonObject {
+  const spec = part(object, 'spec');
+  const template = part(spec, 'template');
+  return {
+    ...object,
+    spec: { ...spec, template: { ...template, spec: podSpecDefaults(part(template, 'spec')) } },
+  };
 }

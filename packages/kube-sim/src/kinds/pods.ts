@@ -3,8 +3,7 @@ import { forbidden } from '../failure.ts';
 import { at, type Draft, items, objects, part, type Stored, text, withMeta } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import type { Admitted, Context, Strategy } from './kind.ts';
-import { podDefaults } from './pod-defaults.ts';
-import { podCauses, podUpdateCauses } from './pod-validation.ts';
+import { podCauses, podDefaults, podUpdateCauses } from './pod-validation.ts';
 
 const computed = ['cpu', 'memory'] as const;
 

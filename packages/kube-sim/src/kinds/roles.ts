@@ -3,7 +3,7 @@ import { sameJson } from '@drydock/apimachinery';
 import { type Cause, required, wrong } from '../failure.ts';
 import { type Draft, objects, part, type Stored, text } from '../object.ts';
 import * as cell from './cells.ts';
-import { builtIn, type KindEntry } from './entry.ts';
+import { builtIn, type KindEntry } from './cells.ts';
 import type { Kind, Strategy } from './kind.ts';
 
 /** Upstream: pkg/registry/rbac and pkg/apis/rbac/validation. */
@@ -48,7 +48,7 @@ function asInGo(roleRef: JsonObject): JsonObject {
   };
 }
 
-const bindings: Strategy = {
+const roleBindings: Strategy = {
   generation: 'none',
   nameProblem,
   defaults: withGroups,
@@ -102,7 +102,7 @@ export const roleKinds: readonly Kind[] = (
       plural: 'clusterrolebindings',
       scope: 'Cluster',
       ...shown,
-      strategy: bindings,
+      strategy: roleBindings,
       cells: bindingCells,
     },
     { kind: 'Role', plural: 'roles', ...shown, strategy: roles, cells: [name, createdAt] },
@@ -110,7 +110,7 @@ export const roleKinds: readonly Kind[] = (
       kind: 'RoleBinding',
       plural: 'rolebindings',
       ...shown,
-      strategy: bindings,
+      strategy: roleBindings,
       cells: bindingCells,
     },
   ] satisfies readonly KindEntry[]

@@ -2,8 +2,7 @@ import { type JsonObject, matches, readSelector, sameJson } from '@drydock/apima
 import { type Cause, required, wrong } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, strings, text, withMeta } from '../object.ts';
 import type { Context, Strategy } from './kind.ts';
-import { templateDefaults } from './pod-defaults.ts';
-import { podSpecCauses } from './pod-validation.ts';
+import { podSpecCauses, templateDefaults } from './pod-validation.ts';
 
 /**
  * Strategies of the kinds that create pods: pkg/registry/apps and pkg/registry/batch, with the

@@ -2,14 +2,15 @@ import type { JsonObject } from '@drydock/apimachinery';
 import {
   type Cluster,
   type Controller,
+  isDeleting,
+  isFinished,
   keyOf,
+  nodeOf as podNodeOf,
   split,
   timeText,
 } from '../controllers/controller.ts';
-import { isDeleting, isFinished, nodeOf as podNodeOf } from '../controllers/pods.ts';
 import { type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { memoryOf } from './launcher.ts';
 import {
   annotations,
   conditionOf,
@@ -21,7 +22,7 @@ import {
   nodeOf,
   phaseOf,
 } from './words.ts';
-import { endPod, entered, withoutThis, withThis, writeInstance } from './writing.ts';
+import { endPod, entered, memoryOf, withoutThis, withThis, writeInstance } from './writing.ts';
 
 /**
  * Simulates virt-handler and virt-launcher on nodes: VMs run, and migrate from one launcher to

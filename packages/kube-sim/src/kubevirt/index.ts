@@ -1,2 +1,2 @@
-export { kubeVirtDefinitions, kubeVirtObjects } from './definitions.ts';
-export { SimulatedKubeVirt } from './simulated.ts';
+export { SimulatedKubeVirt } from './machines.ts';
+export { kubeVirtDefinitions, kubeVirtObjects } from './virt-api.ts';

@@ -1,16 +1,18 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
 import {
+  type Cluster,
+  type Controller,
   isActive,
   isDeleting,
   isFinished,
   isReady,
+  keyOf,
   nodeOf as podNodeOf,
   phaseOf as podPhaseOf,
-} from '../controllers/pods.ts';
+  split,
+} from '../controllers/controller.ts';
 import { type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { launcherFor, memoryOf } from './launcher.ts';
 import {
   annotations,
   conditionOf,
@@ -25,14 +27,22 @@ import {
   phaseOf,
   strategyOf,
 } from './words.ts';
-import { entered, withoutThis, withThis, writeInstance, writePod } from './writing.ts';
+import {
+  entered,
+  launcherFor,
+  memoryOf,
+  withoutThis,
+  withThis,
+  writeInstance,
+  writePod,
+} from './writing.ts';
 
 /**
  * The part of virt-controller that creates launcher pods and writes the location of VMs. Upstream:
  * pkg/virt-controller/watch/vmi.
  */
 
-function keysOf({ resource, object }: StoreChange): readonly string[] {
+function instanceKeys({ resource, object }: StoreChange): readonly string[] {
   if (resource === instances) return [keyOf(object)];
   const domain =
     resource === 'pods' ? object.metadata.annotations?.[annotations.domain] : undefined;
@@ -148,7 +158,7 @@ function end(cluster: Cluster, vmi: Stored): void {
   writeInstance(cluster, ended, { finalizers: left });
 }
 
-function reconcile(key: string, cluster: Cluster): undefined {
+function reconcileInstance(key: string, cluster: Cluster): undefined {
   const vmi = cluster.store.get(instances, ...split(key));
   if (vmi === undefined) return;
   if (isDeleting(vmi) || isFinal(vmi)) end(cluster, vmi);
@@ -159,6 +169,6 @@ function reconcile(key: string, cluster: Cluster): undefined {
 
 export const instanceController: Controller = {
   name: 'virtualmachine-controller',
-  keysOf,
-  reconcile,
+  keysOf: instanceKeys,
+  reconcile: reconcileInstance,
 };

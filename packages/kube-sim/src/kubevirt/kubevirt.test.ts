@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { VirtualClock } from '@drydock/utils';
-import { createCluster } from '../cluster.ts';
+import { createCluster, inProcess } from '../cluster.ts';
 import { ClusterRuntime } from '../cluster-runtime.ts';
-import { writesOn } from '../controllers/writes.ts';
-import { inProcess } from '../in-process.ts';
-import { at, objects, part, type Stored, text } from '../object.ts';
-import { seeded } from '../seeded.ts';
-import { kubeVirtDefinitions, kubeVirtObjects } from './definitions.ts';
-import { SimulatedKubeVirt } from './simulated.ts';
+import { writesOn } from '../controllers/runner.ts';
+import { at, objects, part, type Stored, seeded, text } from '../object.ts';
+import { SimulatedKubeVirt } from './machines.ts';
+import { kubeVirtDefinitions, kubeVirtObjects } from './virt-api.ts';
 
 /** What takes too long on the real one, to which the rest is held by test/kubevirt/contract.ts. */
 

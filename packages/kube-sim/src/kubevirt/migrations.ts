@@ -1,15 +1,17 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
 import {
+  type Cluster,
+  type Controller,
   isDeleting,
   isFinished,
   isReady,
+  keyOf,
   nodeOf as podNodeOf,
   phaseOf as podPhaseOf,
-} from '../controllers/pods.ts';
+  split,
+} from '../controllers/controller.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { launcherFor } from './launcher.ts';
 import {
   annotations,
   drainTaint,
@@ -28,7 +30,7 @@ import {
   nodeOf,
   phaseOf,
 } from './words.ts';
-import { entered, writeInstance, writeMigration } from './writing.ts';
+import { entered, launcherFor, writeInstance, writeMigration } from './writing.ts';
 
 /**
  * The part of virt-controller that leads a migration through its phases. Upstream:

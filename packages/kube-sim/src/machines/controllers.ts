@@ -1,12 +1,17 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
-import { controllerOf, controllerReference, isDeleting } from '../controllers/pods.ts';
+import {
+  type Cluster,
+  type Controller,
+  controllerOf,
+  controllerReference,
+  isDeleting,
+  keyOf,
+  split,
+} from '../controllers/controller.ts';
 import { report } from '../controllers/workload.ts';
-import { kubernetesVersion } from '../kubernetes-version.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { at, kubernetesVersion, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import type { Instance, SimulatedCloud } from './cloud.ts';
-import { type Flavour, machineGroups } from './definitions.ts';
+import { type Flavour, type Instance, machineGroups, type SimulatedCloud } from './cloud.ts';
 
 /**
  * Machine controllers on a simulated cloud, modelled on the observed behavior of the real ones:

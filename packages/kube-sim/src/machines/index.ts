@@ -1,3 +1,2 @@
-export { SimulatedCloud } from './cloud.ts';
+export { type Flavour, machineDefinitions, machineGroups, SimulatedCloud } from './cloud.ts';
 export { hasHook, machineControllers, runsOn } from './controllers.ts';
-export { type Flavour, machineDefinitions, machineGroups } from './definitions.ts';

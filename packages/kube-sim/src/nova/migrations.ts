@@ -3,7 +3,7 @@ import type {
   SimulatedHost,
   SimulatedMigration,
   SimulatedServer,
-} from './parts.ts';
+} from './bodies.ts';
 
 type NovaState = {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;

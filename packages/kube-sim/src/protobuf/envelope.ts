@@ -19,12 +19,12 @@ function broken(why: string): Opened {
   return { kind: 'broken', why };
 }
 
-function textIn(bytes: Uint8Array): string {
+function decodeText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('utf8');
 }
 
 /** Returns the bytes fields of a message, the last of each number. */
-function bytesIn(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> {
+function bytesFields(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> {
   const reader = new BinaryReader(bytes);
   const found = new Map<number, Uint8Array>();
   while (reader.pos < reader.len) {
@@ -46,11 +46,11 @@ export function openEnvelope(body: Uint8Array): Opened {
     );
   if (body.length === magic.length) return broken('empty body');
   try {
-    const fields = bytesIn(body.subarray(magic.length));
-    const type = bytesIn(fields.get(1) ?? none);
+    const fields = bytesFields(body.subarray(magic.length));
+    const type = bytesFields(fields.get(1) ?? none);
     const envelope = {
-      apiVersion: textIn(type.get(1) ?? none),
-      kind: textIn(type.get(2) ?? none),
+      apiVersion: decodeText(type.get(1) ?? none),
+      kind: decodeText(type.get(2) ?? none),
       raw: fields.get(2) ?? none,
     };
     return { kind: 'opened', envelope };

@@ -28,7 +28,7 @@ export function typeOfKind(apiVersion: string, kind: string): string | undefined
   return found === definition ? undefined : found;
 }
 
-function fieldIn(text: string, type: string): NumberedField {
+function numberedField(text: string, type: string): NumberedField {
   return text.startsWith('+')
     ? { kind: 'inline', type: `${type.slice(0, type.indexOf('.') + 1)}${text.slice(1)}` }
     : { kind: 'field', key: text };
@@ -43,7 +43,7 @@ export function numbersOf(type: string): ReadonlyMap<number, NumberedField> {
     .filter(entry => entry !== '')
     .map(entry => {
       const cut = entry.indexOf('=');
-      return [Number(entry.slice(0, cut)), fieldIn(entry.slice(cut + 1), type)] as const;
+      return [Number(entry.slice(0, cut)), numberedField(entry.slice(cut + 1), type)] as const;
     });
   const fields = new Map(numbered);
   known.set(type, fields);

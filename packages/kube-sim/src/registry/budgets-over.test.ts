@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matches } from '@drydock/apimachinery';
 import { indexes } from '../kinds/kind.ts';
-import type { Stored } from '../object.ts';
-import { seeded } from '../seeded.ts';
+import { type Stored, seeded } from '../object.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { budgetsOver } from './budgets-over.ts';
+import { budgetsOver } from './metadata.ts';
 
 const resource = 'poddisruptionbudgets.policy';
 

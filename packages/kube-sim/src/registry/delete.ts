@@ -1,9 +1,9 @@
 import { readTime, timeText } from '@drydock/apimachinery';
-import { durationMs } from '../duration.ts';
 import { conflict, forbidden, notFound } from '../failure.ts';
 import { type Kind, named } from '../kinds/kind.ts';
 import {
   at,
+  durationMs,
   freeze,
   type ObjectMeta,
   objects,
@@ -12,14 +12,14 @@ import {
   text,
   without,
 } from '../object.ts';
-import type { RegistryContext } from './context.ts';
 import {
   type DeleteOptions,
   type Deletion,
   type Preconditions,
   type Refused,
   refused,
-} from './outcome.ts';
+} from './managed.ts';
+import type { RegistryContext } from './metadata.ts';
 
 /**
  * Deletion. Upstream: Store.Delete of apiserver/pkg/registry/generic/registry and

@@ -10,11 +10,10 @@ import {
   unnamed,
 } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, text, withMeta } from '../object.ts';
-import { budgetsOver } from './budgets-over.ts';
-import type { RegistryContext } from './context.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
-import { type DeleteOptions, type Refused, refused, type WriteResult } from './outcome.ts';
+import { type DeleteOptions, type Refused, refused, type WriteResult } from './managed.ts';
+import { budgetsOver, type RegistryContext } from './metadata.ts';
 import { change } from './update.ts';
 
 /** Eviction. Upstream: pkg/registry/core/pod/storage/eviction.go. */

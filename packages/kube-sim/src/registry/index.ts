@@ -1,2 +1,1 @@
-export { budgetsOver } from './budgets-over.ts';
-export { newUid, type RegistryContext } from './context.ts';
+export { budgetsOver, newUid, type RegistryContext } from './metadata.ts';

@@ -1,13 +1,27 @@
-import { type JsonObject, sameJson } from '@drydock/apimachinery';
-import { type Cause, notAllowed, required, wrong } from '../failure.ts';
-import type { Kind } from '../kinds/kind.ts';
+import { type JsonObject, matches, readSelector, sameJson } from '@drydock/apimachinery';
+import type { Clock } from '@drydock/utils';
+import { badRequest, type Cause, invalid, notAllowed, required, wrong } from '../failure.ts';
+import { apiVersionOf, type Kind, labelPlace } from '../kinds/kind.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
 import {
   labelNameProblem,
   labelValueProblem,
   qualifiedNameProblems,
   subdomainProblem,
-} from '../kinds/names.ts';
-import { type Draft, items, metaOf, objects, type Stored, strings, text } from '../object.ts';
+} from '../kinds/pod-validation.ts';
+import {
+  at,
+  byName,
+  type Draft,
+  items,
+  metaOf,
+  objects,
+  type Stored,
+  strings,
+  text,
+} from '../object.ts';
+import type { Store } from '../store/store.ts';
+import { type Refused, refused, type WriteOptions } from './managed.ts';
 
 /** Validation of every object's metadata: k8s.io/apimachinery/pkg/api/validation/objectmeta.go. */
 
@@ -172,4 +186,130 @@ export function metadataUpdateCauses(draft: Draft, before: Stored): readonly Cau
       .filter(field => !sameJson(metadata[field], before.metadata[field]))
       .map(field => wrong(`metadata.${field}`, metadata[field], 'field is immutable')),
   ];
+}
+
+type ReadStrictly =
+  | { readonly kind: 'read'; readonly draft: Draft; readonly warnings: readonly string[] }
+  | Refused;
+
+/**
+ * Decodes an object of a client. Unknown fields are dropped, with a warning or an error as the
+ * client requests.
+ */
+export function readStrictly(
+  kind: Kind,
+  given: Draft,
+  { fieldValidation = 'Warn' }: WriteOptions,
+  ofPatch = false,
+): ReadStrictly {
+  const read = kind.read(given);
+  if (read.kind === 'unreadable') {
+    return refused(
+      badRequest(
+        `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${read.message}`,
+      ),
+    );
+  }
+  const known = kind.shape.kind === 'schema' ? read.unknown.toSorted() : read.unknown;
+  const problems = known.map(field => `unknown field "${field}"`);
+  if (problems.length > 0 && fieldValidation === 'Strict') {
+    if (ofPatch)
+      return refused(
+        invalid({ group: '', resource: '' }, '', [
+          wrong('patch', 'the patch', `strict decoding error: ${problems.join(', ')}`),
+        ]),
+      );
+    const what =
+      kind.shape.kind === 'go'
+        ? `${kind.kind} in version "${kind.version}"`
+        : `${kind.kind} in version "${apiVersionOf(kind)}"`;
+    return refused(
+      badRequest(
+        `${what} cannot be handled as a ${kind.kind}: strict decoding error: ${problems.join(', ')}`,
+      ),
+    );
+  }
+  return {
+    kind: 'read',
+    draft: read.object,
+    warnings: fieldValidation === 'Ignore' ? [] : problems,
+  };
+}
+
+/**
+ * A pending write: everything has been checked except the validating webhooks. Upstream:
+ * admission.Attributes.
+ */
+export type AdmissionAttributes = {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  readonly of: Kind;
+  /** Subresource: `status`, `eviction`, `scale`; empty for the object itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /**
+   * Object as it would be stored; undefined for deletions. For a subresource with its own kind, an
+   * object of that kind, with kind and version.
+   */
+  readonly object: Draft | undefined;
+  readonly before: Stored | undefined;
+  readonly dryRun: boolean;
+};
+
+/** Check before the store: refuses a write, or admits it. */
+export type AdmissionPlugin = (attempt: AdmissionAttributes) => Refused | undefined;
+
+/** Dependencies of writes: objects, kinds, clock and random source. */
+export type RegistryContext = {
+  readonly store: Store;
+  readonly kinds: KindTable;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Random source, uniform in [0, 1). */
+  readonly random: () => number;
+  /** Admission plugin that is called before each write, if set. */
+  readonly gate?: AdmissionPlugin;
+};
+
+function hex(random: () => number, digits: number): string {
+  return Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+}
+
+/** Returns a version 4 UUID. */
+export function newUid(random: () => number): string {
+  const variant = '89ab'[Math.floor(random() * 4)] ?? '8';
+  return `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-${variant}${hex(random, 3)}-${hex(random, 12)}`;
+}
+
+const letters = 'bcdfghjklmnpqrstvwxz2456789';
+
+/**
+ * Returns a name with a suffix for generateName (apiserver/pkg/storage/names): five letters that
+ * form no words, the whole at most 63 long.
+ */
+export function generatedName(base: string, random: () => number): string {
+  const tail = Array.from(
+    { length: 5 },
+    () => letters[Math.floor(random() * letters.length)] ?? 'x',
+  ).join('');
+  return base.slice(0, 58) + tail;
+}
+
+/**
+ * Returns the PodDisruptionBudgets whose selectors match a pod, in the order of their names; checks
+ * only those with a label of the pod.
+ */
+export function budgetsOver(
+  store: Store,
+  { metadata: { namespace, labels = {} } }: Stored,
+): readonly Stored[] {
+  const places = [
+    labelPlace(namespace),
+    ...Object.entries(labels).map(label => labelPlace(namespace, label)),
+  ];
+  const found = places.flatMap(place =>
+    store.indexed('poddisruptionbudgets.policy', 'wanted', place),
+  );
+  return found
+    .filter(budget => matches(readSelector(at(budget, 'spec', 'selector')), labels))
+    .sort(byName);
 }

@@ -21,18 +21,22 @@ import {
   withMeta,
   without,
 } from '../object.ts';
-import { nodeOf } from '../patch/shape.ts';
-import type { RegistryContext } from './context.ts';
-import { afterUpdate, written } from './managed.ts';
-import { metadataCauses, metadataUpdateCauses } from './metadata.ts';
+import { nodeOf } from '../patch/fields.ts';
 import {
+  afterUpdate,
   type Edit,
   type Refused,
   refused,
   type WriteOptions,
   type WriteResult,
-} from './outcome.ts';
-import { readStrictly } from './read.ts';
+  written,
+} from './managed.ts';
+import {
+  metadataCauses,
+  metadataUpdateCauses,
+  type RegistryContext,
+  readStrictly,
+} from './metadata.ts';
 
 export type UpdateOptions = WriteOptions & {
   /**

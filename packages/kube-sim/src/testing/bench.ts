@@ -2,9 +2,8 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { VirtualClock } from '@drydock/utils';
 import { createCluster } from '../cluster.ts';
 import { ClusterRuntime, type RuntimeOptions } from '../cluster-runtime.ts';
-import { writesOn } from '../controllers/writes.ts';
-import { part, type Stored } from '../object.ts';
-import { seeded } from '../seeded.ts';
+import { writesOn } from '../controllers/runner.ts';
+import { part, type Stored, seeded } from '../object.ts';
 
 /** A cluster that lives in simulated time, with a namespace `shop`. */
 export function bench(options: Partial<RuntimeOptions> = {}, seed = 1) {

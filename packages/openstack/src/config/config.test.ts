@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { findNovaConfig } from './clouds-yaml.ts';
 import { NovaConfigError } from './config.ts';
-import { findNovaConfig } from './find.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
 after(() => rmSync(folder, { recursive: true }));

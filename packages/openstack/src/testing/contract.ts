@@ -9,8 +9,8 @@ import type {
 import { markOf } from '@drydock/core/hypervisor';
 import type { Clock } from '@drydock/utils';
 import { silentLog } from '@drydock/utils';
-import type { NovaResult } from '../failure.ts';
 import { HypervisorReconciler } from '../hypervisor-reconciler.ts';
+import type { NovaResult } from '../identity.ts';
 import type { Nova } from '../nova.ts';
 import { desiredOf } from './harness.ts';
 

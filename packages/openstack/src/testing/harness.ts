@@ -10,8 +10,7 @@ import {
 import type { HttpTransport } from '@drydock/utils';
 import { silentLog } from '@drydock/utils';
 import { quickClock } from '@drydock/utils/testing';
-import type { NovaConfig } from '../config/config.ts';
-import { environmentConfig } from '../config/environment.ts';
+import { environmentConfig, type NovaConfig } from '../config/config.ts';
 import {
   HypervisorReconciler,
   type HypervisorReconcilerOptions,

@@ -1,6 +1,10 @@
-export { comparisonPicture } from './plan-picture.ts';
-export { planSummary } from './plan-summary.ts';
-export { comparisonText, planForecastText, settingText } from './plan-words.ts';
-export { playablePlan } from './playable-plan.ts';
+export { playablePlan } from './node-work.ts';
+export {
+  comparisonPicture,
+  comparisonText,
+  planForecastText,
+  planSummary,
+  settingText,
+} from './plan-words.ts';
 export { nodesOfPlan, type PlanForecast, type PlanSetting, rehearsePlan } from './rehearse-plan.ts';
 export type { PlanRunProgress } from './simulate-plan.ts';

@@ -1,5 +1,7 @@
 import { joinRows } from '@drydock/apimachinery';
+import type { RehearsalSummary } from '@drydock/core/plan';
 import { columns } from '@drydock/utils';
+import { barsPicture } from '../report/picture.ts';
 import { durationText, forecastSections } from '../report/words.ts';
 import type { AvailabilityDip } from '../simulate/record.ts';
 import type { PlanForecast, PlanSetting } from './rehearse-plan.ts';
@@ -20,7 +22,7 @@ function timeAt(snapshotTime: string, ms: number): string {
 }
 
 /** Returns the nodes that are done in no run. */
-function stuckIn({ nodes }: PlanForecast): readonly string[] {
+function stuckNodes({ nodes }: PlanForecast): readonly string[] {
   return nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
 }
 
@@ -42,7 +44,7 @@ function headline(forecast: PlanForecast): string {
     return `Plan ${plan.name} is done with ${many} in ${durationText(complete.medianMs)} ${when}${windows}.`;
   }
   const left = plan.left > 0 ? `, ${plan.left} ${plan.left === 1 ? 'is' : 'are'} never begun` : '';
-  return `Plan ${plan.name} does not finish (${phasesText(forecast)}): ${stuckIn(forecast).length} of ${many} not done${left}. ${plan.message}`;
+  return `Plan ${plan.name} does not finish (${phasesText(forecast)}): ${stuckNodes(forecast).length} of ${many} not done${left}. ${plan.message}`;
 }
 
 function sourceText(nodes: number, flag: string): string {
@@ -102,7 +104,7 @@ function rowOf(forecast: PlanForecast): readonly string[] {
     complete === undefined ? 'never' : durationText(complete.medianMs),
     complete === undefined ? '' : durationText(complete.p90Ms),
     String(plan.openings),
-    `${nodes.length - stuckIn(forecast).length}/${nodes.length + plan.left}`,
+    `${nodes.length - stuckNodes(forecast).length}/${nodes.length + plan.left}`,
     String(moves.gone),
     String(moves.again),
     lowestText(levels),
@@ -122,4 +124,68 @@ export function comparisonText(all: readonly PlanForecast[]): string {
     'LOWEST AVAILABILITY',
   ];
   return joinRows(columns([head, ...all.map(rowOf)], 2));
+}
+
+/** Summary of a rehearsal for the status of a plan. */
+
+function blockedNodes({
+  nodes,
+  blockers,
+  plan: { failures },
+}: PlanForecast): RehearsalSummary['blocked'] {
+  const blockedBy = (name: string): string | undefined => {
+    const blocker = blockers.find(({ node }) => node === name);
+    return blocker && [...(blocker.budgets ?? []), blocker.message].join(': ');
+  };
+  const messageOf = (name: string, otherwise: string): string =>
+    failures.find(({ node }) => node === name)?.message ?? blockedBy(name) ?? otherwise;
+  return nodes
+    .filter(({ drainedIn }) => drainedIn === 0)
+    .map(({ node, otherwise = 'stuck' }) => ({ node, message: messageOf(node, otherwise) }));
+}
+
+/** Returns the summary of the forecast; times count from the time of the copy. */
+export function planSummary(forecast: PlanForecast): RehearsalSummary {
+  const { nodes, finishes, moves, levels, snapshotTime, plan } = forecast;
+  const begin = Temporal.Instant.from(snapshotTime);
+  const after = (ms: number): Temporal.Instant => begin.add({ milliseconds: Math.round(ms) });
+  const blocked = blockedNodes(forecast);
+  return {
+    snapshotTime: begin,
+    finishes,
+    ...(plan.complete && {
+      end: after(plan.complete.medianMs),
+      latestEnd: after(plan.complete.p90Ms),
+    }),
+    nodes: nodes.length,
+    windows: plan.openings,
+    podsMoved: moves.gone,
+    podsMovedAgain: moves.again,
+    blocked,
+    blockedNodes: blocked.length,
+    lowest: levels.map(({ workload, lowest, desired }) => ({
+      workload,
+      ready: lowest,
+      replicas: desired,
+    })),
+    firstNodes: plan.firstNodes,
+  };
+}
+
+/**
+ * Returns a picture of several settings of one plan: a bar each, until half of the runs are
+ * complete and until nine in ten are.
+ */
+export function comparisonPicture(all: readonly PlanForecast[]): string {
+  return barsPicture(
+    `Plan ${all[0]?.plan.name ?? ''}: nodes at once, and when it is complete`,
+    all.map(({ plan, moves }) => ({
+      name: settingText(plan.setting),
+      ...(plan.complete && { toMs: plan.complete.medianMs, lateMs: plan.complete.p90Ms }),
+      said:
+        plan.complete === undefined
+          ? 'does not finish'
+          : `${durationText(plan.complete.medianMs)}, ${moves.again} moved again`,
+    })),
+  );
 }

@@ -4,11 +4,10 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { part, text } from '@drydock/kube-sim';
 import { budget, shop } from '@drydock/operator/testing';
 import { rehearsalManager } from '../rehearsal-manager.ts';
-import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
+import type { ClusterSnapshot } from '../snapshot/kept.ts';
 import { copied } from '../testing/copied.ts';
 import { learnWork } from '../timings/work.ts';
-import { comparisonPicture } from './plan-picture.ts';
-import { comparisonText, planForecastText } from './plan-words.ts';
+import { comparisonPicture, comparisonText, planForecastText } from './plan-words.ts';
 import { type PlanForecast, type PlanRehearsalOptions, rehearsePlan } from './rehearse-plan.ts';
 
 const workers = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];

@@ -8,10 +8,10 @@ import { part, text } from '@drydock/kube-sim';
 import { workNamespace } from '@drydock/operator';
 import { shop } from '@drydock/operator/testing';
 import { rehearsalManager } from '../rehearsal-manager.ts';
-import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
-import { redacted } from '../snapshot/trim.ts';
+import { type ClusterSnapshot, ofKind } from '../snapshot/kept.ts';
+import { redacted } from '../snapshot/kept-fields.ts';
 import { copied } from '../testing/copied.ts';
-import { planSummary } from './plan-summary.ts';
+import { planSummary } from './plan-words.ts';
 import { type PlanForecast, rehearsePlan } from './rehearse-plan.ts';
 
 /** Plans that are rehearsed while they run, and the order of nodes by what it costs. */

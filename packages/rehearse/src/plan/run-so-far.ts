@@ -10,7 +10,7 @@ import { at, objects, part, type Stored, text } from '@drydock/kube-sim';
 import { writesOn } from '@drydock/kube-sim/controllers';
 import { isStuck } from '../prepare/prepare.ts';
 import type { Sandbox } from '../simulate/sandbox.ts';
-import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
+import { type ClusterSnapshot, ofKind } from '../snapshot/kept.ts';
 
 /** The current run of a rehearsed plan: done nodes stay done, and nodes in flight start again. */
 

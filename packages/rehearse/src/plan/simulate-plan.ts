@@ -15,9 +15,8 @@ import {
 } from '../simulate/run.ts';
 import type { Sandbox, SandboxOptions } from '../simulate/sandbox.ts';
 import { type MaintenanceTrace, WaitRecorder } from '../simulate/waits.ts';
-import { NodeWork, type WorkTimes } from './node-work.ts';
+import { NodeWork, type SimulatedPlan, type WorkTimes } from './node-work.ts';
 import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
-import type { SimulatedPlan } from './playable-plan.ts';
 import { isUnderWay, type RunSoFar, resume, stuckAs, takeOver } from './run-so-far.ts';
 
 /** A plan to rehearse. */

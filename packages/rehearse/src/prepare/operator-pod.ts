@@ -1,6 +1,6 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, objects, strings, text } from '@drydock/kube-sim';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { ofKind } from '../snapshot/kept.ts';
 import { keyOf } from '../snapshot/workloads.ts';
 
 function isOperator(pod: JsonObject): boolean {

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
 import { at, objects, part, type Stored, strings, text, without } from '@drydock/kube-sim';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { ofKind } from '../snapshot/kept.ts';
 import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 
 /** Prepares a copy so that an embedded cluster loads it without changes. */

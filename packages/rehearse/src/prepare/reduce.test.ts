@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { budget, shop } from '@drydock/operator/testing';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { ofKind } from '../snapshot/kept.ts';
 import { copied, foresee, nodes } from '../testing/copied.ts';
-import { reduce } from './reduce.ts';
+import { reduce } from './relevant-pods.ts';
 
 function spec(cpu: string): object {
   return {

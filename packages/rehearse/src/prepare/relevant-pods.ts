@@ -5,9 +5,43 @@ import {
   matches,
   readSelector,
 } from '@drydock/apimachinery';
-import { at, items, objects, strings, text } from '@drydock/kube-sim';
-import { controllerRef, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
-import { isFinished, isInMotion, isReady } from './workload-state.ts';
+import { at, items, objects, part, strings, text } from '@drydock/kube-sim';
+import { plus, requestsOf } from '@drydock/kube-sim/actors';
+import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
+
+function isFinished(pod: JsonObject): boolean {
+  return ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+}
+
+function isReady(object: JsonObject): boolean {
+  return objects(at(object, 'status', 'conditions')).some(
+    one => one['type'] === 'Ready' && one['status'] === 'True',
+  );
+}
+
+/**
+ * Returns whether a workload is not in its desired state, so that it creates or deletes pods on its
+ * own.
+ */
+function isInMotion(workload: JsonObject): boolean {
+  const wanted = at(workload, 'spec', 'replicas') ?? (workload['kind'] === 'Job' ? undefined : 1);
+  const generation = Number(at(workload, 'metadata', 'generation') ?? 0);
+  if (workload['kind'] === 'Job') return at(workload, 'status', 'completionTime') === undefined;
+  if (workload['kind'] === 'DaemonSet') {
+    const counts = ['currentNumberScheduled', 'numberReady', 'updatedNumberScheduled'].map(field =>
+      Number(at(workload, 'status', field) ?? 0),
+    );
+    return counts.some(
+      count => count !== Number(at(workload, 'status', 'desiredNumberScheduled') ?? 0),
+    );
+  }
+  const fields =
+    workload['kind'] === 'ReplicaSet'
+      ? ['replicas', 'readyReplicas']
+      : ['replicas', 'readyReplicas', 'updatedReplicas'];
+  const isSeen = Number(at(workload, 'status', 'observedGeneration') ?? 0) >= generation;
+  return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
+}
 
 /**
  * Selection of the pods that are relevant when some nodes are drained. A pod is relevant if
@@ -25,7 +59,7 @@ import { isFinished, isInMotion, isReady } from './workload-state.ts';
  */
 
 /** Kinds whose pods are recreated. */
-export const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
+const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
 
 function requiredTerms(pod: JsonObject, kind: string): readonly JsonObject[] {
   return objects(
@@ -52,10 +86,7 @@ function isActor(pod: JsonObject): boolean {
  * Returns nodes whose pods leave them: the targets, those of other maintenances, and those that
  * repel their pods.
  */
-export function busyNodes(
-  all: readonly JsonObject[],
-  targets: ReadonlySet<string>,
-): ReadonlySet<string> {
+function busyNodes(all: readonly JsonObject[], targets: ReadonlySet<string>): ReadonlySet<string> {
   const busy = new Set(targets);
   for (const object of all) {
     if (object['kind'] === 'Maintenance' || object['kind'] === 'NodeMaintenance')
@@ -101,7 +132,7 @@ function picksOf(pod: JsonObject): readonly Pick[] {
 }
 
 /** Grows the set of relevant pods by their workloads, budgets and affinities. */
-export class RelevantPods {
+class RelevantPods {
   readonly kept = new Set<JsonObject>();
   readonly #fresh: JsonObject[] = [];
   readonly #bySpace: ReadonlyMap<string, readonly JsonObject[]>;
@@ -172,10 +203,7 @@ export class RelevantPods {
 }
 
 /** Returns the relevant pods, and their workloads and budgets. */
-export function relevantPodsOf(
-  all: readonly JsonObject[],
-  busy: ReadonlySet<string>,
-): RelevantPods {
+function relevantPodsOf(all: readonly JsonObject[], busy: ReadonlySet<string>): RelevantPods {
   const relevantPods = new RelevantPods(all);
   const pods = all.filter(one => one['kind'] === 'Pod');
   for (const pod of pods)
@@ -188,4 +216,133 @@ export function relevantPodsOf(
       relevantPods.keepTop(uidOf(object));
   relevantPods.grow();
   return relevantPods;
+}
+
+/**
+ * Reduces a large cluster to the relevant pods (relevant-pods.ts), with their whole workloads and
+ * budgets. All other pods of a node are replaced by a single one with the sum of their requests.
+ */
+
+/** Namespace of the replacement pods. */
+const space = 'drydock-rehearsal';
+
+/** Returns a pod with the sum of these pods' requests, without an owner, which is never moved. */
+function stopgap(node: string, pods: readonly JsonObject[]): JsonObject {
+  const { pods: count = 0, ...sum } = pods
+    .map(pod => requestsOf(part(pod, 'spec')))
+    .reduce(plus, {});
+  const requests = Object.fromEntries(
+    Object.entries({ ...sum, pods: count - 1 }).map(([name, value]) => [name, String(value)]),
+  );
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `rest-of-${node}`, namespace: space, uid: `rest-of-${node}` },
+    spec: {
+      nodeName: node,
+      containers: [{ name: 'rest', image: 'rest', resources: { requests } }],
+      tolerations: [{ operator: 'Exists' }],
+    },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+}
+
+/** Returns a DaemonSet for these nodes only, where not all of its pods are included. */
+export function narrowed(set: JsonObject, nodes: readonly string[]): JsonObject {
+  const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [...nodes] }] }];
+  const affinity = {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } },
+  };
+  const spec = part(set, 'spec');
+  return {
+    ...set,
+    spec: {
+      ...spec,
+      template: {
+        ...part(spec, 'template'),
+        spec: { ...part(spec, 'template', 'spec'), affinity },
+      },
+    },
+  };
+}
+
+function daemonNodes(relevantPods: RelevantPods): ReadonlyMap<string, readonly string[]> {
+  const own = [...relevantPods.kept].filter(
+    pod => text(controllerRef(pod), 'kind') === 'DaemonSet',
+  );
+  const groups = Map.groupBy(own, pod => text(controllerRef(pod), 'uid'));
+  return new Map(
+    [...groups].map(([uid, pods]) => [uid, pods.map(pod => text(pod, 'spec', 'nodeName'))]),
+  );
+}
+
+function claimsOf(pods: Iterable<JsonObject>): ReadonlySet<string> {
+  const claims = new Set<string>();
+  for (const pod of pods)
+    for (const volume of objects(at(pod, 'spec', 'volumes'))) {
+      const claim = text(volume, 'persistentVolumeClaim', 'claimName');
+      if (claim !== '') claims.add(`${namespaceOf(pod)}/${claim}`);
+    }
+  return claims;
+}
+
+/** Returns the relevant objects of other kinds than pods. */
+function keptObjects(
+  all: readonly JsonObject[],
+  relevantPods: RelevantPods,
+): readonly JsonObject[] {
+  const [daemons, claims] = [daemonNodes(relevantPods), claimsOf(relevantPods.kept)];
+  const volumes = new Set(
+    all
+      .filter(one => one['kind'] === 'PersistentVolumeClaim' && claims.has(keyOf(one)))
+      .map(one => text(one, 'spec', 'volumeName')),
+  );
+  return all.flatMap((object): readonly JsonObject[] => {
+    const kind = text(object, 'kind');
+    if (kind === 'Pod') return [];
+    if (kind === 'PodDisruptionBudget') return relevantPods.budgets.has(object) ? [object] : [];
+    if (kind === 'PersistentVolumeClaim') return claims.has(keyOf(object)) ? [object] : [];
+    if (kind === 'PersistentVolume') return volumes.has(nameOf(object)) ? [object] : [];
+    if (kind === 'VolumeAttachment')
+      return volumes.has(text(object, 'spec', 'source', 'persistentVolumeName')) ? [object] : [];
+    if (kind === 'DaemonSet')
+      return [
+        relevantPods.tops.has(uidOf(object))
+          ? object
+          : narrowed(object, daemons.get(uidOf(object)) ?? ['']),
+      ];
+    if (kind !== 'Deployment' && !podKinds.has(kind)) return [object];
+    return relevantPods.tops.has(uidOf(object)) ||
+      relevantPods.tops.has(text(controllerRef(object), 'uid'))
+      ? [object]
+      : [];
+  });
+}
+
+/** Number of pods below which a reduction gains nothing. */
+export const defaultFewPods = 5000;
+
+/**
+ * Returns the objects that are relevant when these nodes are drained, with replacements for all
+ * other pods. Small clusters stay unchanged.
+ */
+export function reduce(
+  all: readonly JsonObject[],
+  targets: ReadonlySet<string>,
+  few: number,
+): readonly JsonObject[] {
+  const pods = all.filter(one => one['kind'] === 'Pod');
+  const busy = busyNodes(all, targets);
+  if (pods.length <= few || busy.size > all.filter(one => one['kind'] === 'Node').length / 2)
+    return all;
+  const relevantPods = relevantPodsOf(all, busy);
+  const rest = Map.groupBy(
+    pods.filter(pod => !relevantPods.kept.has(pod) && !isFinished(pod)),
+    pod => text(pod, 'spec', 'nodeName'),
+  );
+  return [
+    ...keptObjects(all, relevantPods),
+    ...relevantPods.kept,
+    ...[...rest].map(([node, others]) => stopgap(node, others)),
+  ];
 }

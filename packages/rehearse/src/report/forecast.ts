@@ -1,6 +1,7 @@
 import { stayIn } from '@drydock/core/maintenance';
+import { part, text } from '@drydock/kube-sim';
 import type { AvailabilityDip, PodDeparture } from '../simulate/record.ts';
-import type { NodeRun, SimulatedRun } from '../simulate/run.ts';
+import type { NodeRun, Order, PlannedMaintenance, SimulatedRun } from '../simulate/run.ts';
 import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import type { ObservedWait } from '../simulate/waits.ts';
 import type { TimingsFrom } from '../timings/learn.ts';
@@ -164,7 +165,7 @@ function enriched(
 }
 
 /** Returns every blocker of a node, in any of the runs. */
-export function blockersOf(runs: readonly SimulatedRun[]): readonly ForecastBlocker[] {
+function blockersOf(runs: readonly SimulatedRun[]): readonly ForecastBlocker[] {
   const found = new Map<
     string,
     { readonly blocker: Omit<ForecastBlocker, 'runs'>; runs: number }
@@ -276,4 +277,49 @@ export function forecastOf(runs: readonly SimulatedRun[], about: About): Rehears
     typical: { seed: typical.seed, leaves: typical.leaves },
     notes: [...about.notes, ...stirNote(runs), ...stayNotes(typical)],
   };
+}
+
+/**
+ * Causes of pods that the policy refuses to evict, because of which the operator evicts no other
+ * pod of their node.
+ */
+const refusals = new Set(['LocalData', 'Unmanaged']);
+
+function idOf({ node, reason, what = '' }: ForecastBlocker): string {
+  return `${node} ${reason} ${what}`;
+}
+
+/**
+ * Returns the same maintenance with a policy that refuses no pods. Kinds of other operators refuse
+ * none.
+ */
+function widened(plannedMaintenance: PlannedMaintenance): PlannedMaintenance {
+  const { object } = plannedMaintenance;
+  if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return plannedMaintenance;
+  const drain = { ...part(object, 'spec', 'drain'), force: true, deleteEmptyDirData: true };
+  return { ...plannedMaintenance, object: { ...object, spec: { ...part(object, 'spec'), drain } } };
+}
+
+/**
+ * Returns further blockers on nodes where the policy refuses pods, by one more run in which it does
+ * not; undefined where it refuses none. A node with a refused pod does not show later blockers.
+ */
+export async function hiddenBlockers(
+  runs: readonly SimulatedRun[],
+  order: Order,
+  playOnce: (wider: Order) => Promise<SimulatedRun>,
+): Promise<readonly ForecastBlocker[] | undefined> {
+  const known = blockersOf(runs);
+  const stopped = new Set(
+    known.filter(({ reason }) => refusals.has(reason)).map(({ node }) => node),
+  );
+  if (stopped.size === 0) return undefined;
+  const run = await playOnce({
+    ...order,
+    plannedMaintenances: order.plannedMaintenances.map(plannedMaintenance =>
+      stopped.has(plannedMaintenance.node) ? widened(plannedMaintenance) : plannedMaintenance,
+    ),
+  });
+  const ids = new Set(known.map(idOf));
+  return blockersOf([run]).filter(one => stopped.has(one.node) && !ids.has(idOf(one)));
 }

@@ -1,10 +1,45 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { readTime } from '@drydock/apimachinery';
-import type { Blocker } from '@drydock/core/drain';
+import { type JsonObject, readTime } from '@drydock/apimachinery';
+import { type Blocker, readBudget } from '@drydock/core/drain';
+import { type DrainInputs, decideDrainOnly, snapshotOf } from '@drydock/core/maintenance';
+import { readPod } from '@drydock/core/pod';
 import type { KindAdapter, MaintenanceRequest } from '@drydock/core/request';
 import { at, items, objects, text } from '@drydock/kube-sim';
-import type { RegistryContext } from '@drydock/kube-sim/registry';
-import { computedBlockers } from './computed-blockers.ts';
+import { keyOf } from '@drydock/kube-sim/controllers';
+import { budgetsOver, type RegistryContext } from '@drydock/kube-sim/registry';
+import type { Store } from '@drydock/kube-sim/store';
+
+/**
+ * Returns whether a pod is not a VM's: those are migrated by KubeVirt, and only the operator knows
+ * their progress.
+ */
+function isPlain({ owner }: ReturnType<typeof readPod>): boolean {
+  return owner?.kind !== 'VirtualMachineInstance';
+}
+
+function drainInputsAt(store: Store, node: string): DrainInputs {
+  const stored = store.indexed('pods', 'spec.nodeName', node);
+  const budgets = new Set(stored.flatMap(pod => budgetsOver(store, pod)));
+  return {
+    pods: stored.map(readPod).filter(isPlain),
+    budgets: [...budgets].map(readBudget),
+    daemonSets: new Set(store.list('daemonsets.apps').map(keyOf)),
+  };
+}
+
+/**
+ * Returns the present blockers of a drain, for a kind whose status has none: the operator's
+ * decision about the current pods and budgets.
+ */
+function computedBlockers(
+  store: Store,
+  request: MaintenanceRequest,
+  now: Temporal.Instant,
+): readonly Blocker[] {
+  return (
+    decideDrainOnly(snapshotOf(request, drainInputsAt(store, request.nodeName)), now).reports[0]
+      ?.blockers ?? []
+  );
+}
 
 /** A wait of a maintenance. Times in milliseconds since the rehearsal began. */
 export type ObservedWait = {

@@ -1,12 +1,12 @@
+export { readCopy, Shared, SnapshotError, writeCopy } from './files.ts';
 export {
   type ClusterSnapshot,
   type CopiedKind,
   copiedKinds,
+  type Kept,
   ofKind,
+  only,
   pathOfKind,
-} from './cluster-snapshot.ts';
-export { readCopy, SnapshotError, writeCopy } from './files.ts';
-export { type Kept, only } from './kept.ts';
-export { Shared } from './share.ts';
+} from './kept.ts';
+export { redacted, trimmedBy } from './kept-fields.ts';
 export { takeCopy } from './take.ts';
-export { redacted, trimmedBy } from './trim.ts';

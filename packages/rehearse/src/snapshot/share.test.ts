@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { part } from '@drydock/kube-sim';
-import { Shared } from './share.ts';
+import { Shared } from './files.ts';
 
 function pod(name: string, image: string): JsonObject {
   return {

@@ -1,14 +1,9 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiResponse } from '@drydock/kube-client';
-import {
-  type ClusterSnapshot,
-  type CopiedKind,
-  copiedKinds,
-  pathOfKind,
-} from './cluster-snapshot.ts';
-import { Shared } from './share.ts';
-import { redacted } from './trim.ts';
+import { Shared } from './files.ts';
+import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './kept.ts';
+import { redacted } from './kept-fields.ts';
 
 /** Limit of objects in one call. */
 const pageSize = 500;

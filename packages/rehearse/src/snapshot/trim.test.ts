@@ -9,10 +9,9 @@ import { createCluster, load, seeded } from '@drydock/kube-sim';
 import { fullObject } from '@drydock/kube-sim/testing';
 import { systemClock } from '@drydock/utils';
 import { parse } from 'yaml';
-import { copiedKinds } from './cluster-snapshot.ts';
 import { writeCopy } from './files.ts';
-import { keptFields } from './kept-fields.ts';
-import { redacted } from './trim.ts';
+import { copiedKinds } from './kept.ts';
+import { keptFields, redacted } from './kept-fields.ts';
 
 /**
  * A marker in every string of every field of every kind that is copied: where may it be found

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { rehearsalManager } from '../rehearsal-manager.ts';
 import { type RehearsalOptions, rehearse } from '../rehearse.ts';
 import type { RehearsalForecast } from '../report/forecast.ts';
-import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
+import type { ClusterSnapshot } from '../snapshot/kept.ts';
 import { takeCopy } from '../snapshot/take.ts';
 
 /** Copies of small clusters that live, and rehearsals on them. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, objects, text } from '@drydock/kube-sim';
 import { type ClientLimit, defaultLimits, type RequestLimits } from '@drydock/kube-sim/controllers';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { ofKind } from '../snapshot/kept.ts';
 import { controllerRef } from '../snapshot/workloads.ts';
 
 /**

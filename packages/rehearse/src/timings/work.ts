@@ -1,6 +1,6 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, text } from '@drydock/kube-sim';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { ofKind } from '../snapshot/kept.ts';
 
 /** Durations of plans' work and reboots, from the records of earlier runs. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import type { Log } from '../log.ts';
+import type { Log } from '../panic-handler.ts';
 import { type LogFormat, pinoLog } from './pino-log.ts';
 
 function logged(

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { printable, printableJson } from '@drydock/apimachinery';
 import { pino, stdSerializers } from 'pino';
-import type { Log, LogFields } from '../log.ts';
+import type { Log, LogFields } from '../panic-handler.ts';
 
 /** Format of log lines: json for collectors, text for people. */
 export type LogFormat = 'json' | 'text';

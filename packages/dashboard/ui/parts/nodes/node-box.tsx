@@ -1,21 +1,38 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { NodeSummary, PodView } from '../../../src/scene.ts';
+import type { HoldView, NodeSummary, PodView } from '../../../src/scene.ts';
+import { condensed, open, search, selected, store } from '../../connection.ts';
 import { fleetStateOf, isFound } from '../../model/fleet.ts';
-import { kindsOf, phaseOf, toneOf } from '../../model/machine-words.ts';
 import { podTotal } from '../../model/pods.ts';
 import {
   isControlPlane,
+  kindsOf,
   nameOf,
   nodeBadge,
   type PodState,
+  phaseOf,
   plural,
   podWords,
   tally,
   tallyText,
+  toneOf,
 } from '../../model/words.ts';
-import { condensed, open, search, selected, store } from '../../page.ts';
-import { animateReflow, registerTile } from '../../pod-animation.ts';
-import { Progress } from './progress.tsx';
+import { animateReflow, registerTile } from '../../orders.ts';
+
+/** Number of evicted pods that are gone. */
+export function Progress({ hold }: { readonly hold: HoldView }) {
+  return (
+    <div class="progress">
+      <progress
+        max={Math.max(hold.toEvict, 1)}
+        value={hold.gone}
+        aria-label={`${hold.gone} of ${hold.toEvict} pods gone`}
+      />
+      <span>
+        {hold.gone} of {hold.toEvict} gone
+      </span>
+    </div>
+  );
+}
 
 /** Returns the state of a pod; its blockers are known from its node. */
 function stateOf(pod: PodView, blocked: ReadonlySet<string>): PodState {

@@ -1,4 +1,4 @@
-import { open, store } from '../../page.ts';
+import { open, store } from '../../connection.ts';
 
 /** Name of a node; a button that opens its details where the node exists. */
 export function NodeName({ name }: { readonly name: string }) {

@@ -1,9 +1,8 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { fitsSelector } from '@drydock/apimachinery';
-import { placeOf } from '../../actors/affinity.ts';
-import { toleratesAll } from '../../actors/taints.ts';
+import { placeOf, toleratesAll } from '../../actors/node-info.ts';
 import { at, objects, part, type Stored, text } from '../../object.ts';
-import { isDeleting, isFinished, nodeOf } from '../pods.ts';
+import { isDeleting, isFinished, nodeOf } from '../controller.ts';
 import { templateOf } from '../workload.ts';
 
 /**

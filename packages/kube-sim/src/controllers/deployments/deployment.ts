@@ -1,8 +1,14 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, type Stored } from '../../object.ts';
-import { conditionOf, conditionsOf, withStatement } from '../conditions.ts';
-import { type Cluster, type Controller, split, timeText, type Written } from '../controller.ts';
-import { isFinished } from '../pods.ts';
+import {
+  type Cluster,
+  type Controller,
+  isFinished,
+  split,
+  timeText,
+  type Written,
+} from '../controller.ts';
+import { conditionOf, conditionsOf, withStatement } from '../namespaces.ts';
 import { concerned, counted, replicasOf, report } from '../workload.ts';
 import { limitsOf, newReplicas, oldReplicas, proportions, shareOf } from './rollout.ts';
 import {

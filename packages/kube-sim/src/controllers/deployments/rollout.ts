@@ -1,5 +1,5 @@
 import { at, part, type Stored } from '../../object.ts';
-import { scaled } from '../budgets/scaled.ts';
+import { scaled } from '../budgets/disruption.ts';
 import { counted, replicasOf } from '../workload.ts';
 
 /** Arithmetic of a Deployment's rollout (k8s.io/kubernetes/pkg/controller/deployment), pure. */

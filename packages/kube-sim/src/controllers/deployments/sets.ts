@@ -1,10 +1,8 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
-import { memoizeOnObject } from '../../memo.ts';
-import { at, part, type Stored, strings, text } from '../../object.ts';
-import { claim } from '../claims.ts';
-import type { Cluster, Note } from '../controller.ts';
-import { controllerReference } from '../pods.ts';
-import { canonical, templateHash } from '../template-hash.ts';
+import { at, memoizeOnObject, part, type Stored, strings, text } from '../../object.ts';
+import { type Cluster, controllerReference, type Note } from '../controller.ts';
+import { canonical, templateHash } from '../revisions.ts';
+import { claim } from '../selectors.ts';
 import { counted, minReadyOf, replicasOf, templateOf } from '../workload.ts';
 import { limitsOf } from './rollout.ts';
 

@@ -1,13 +1,13 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, type Stored, text, without } from '../../object.ts';
+import { timeText } from '../controller.ts';
 import {
   conditionOf,
   conditionsOf,
   type Statement,
   withoutCondition,
   withStatement,
-} from '../conditions.ts';
-import { timeText } from '../controller.ts';
+} from '../namespaces.ts';
 import { counted, replicasOf } from '../workload.ts';
 import { limitsOf } from './rollout.ts';
 import { allOf, type Sets, wantedIn } from './sets.ts';

@@ -1,14 +1,38 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import { at, type Stored, text } from '../../object.ts';
+import { at, objects, part, type Stored, text } from '../../object.ts';
 import { type Cluster, type Controller, timeText } from '../controller.ts';
-import {
-  conditionOfNode,
-  notReady,
-  readiness,
-  taintsOf,
-  unreachable,
-  withTaints,
-} from './conditions.ts';
+
+/** Conditions and taints of nodes, as the node lifecycle controller reads and writes them. */
+
+export const notReady = 'node.kubernetes.io/not-ready';
+export const unreachable = 'node.kubernetes.io/unreachable';
+export const outOfService = 'node.kubernetes.io/out-of-service';
+
+export function conditionOfNode(node: Stored, type: string): JsonObject | undefined {
+  return objects(at(node, 'status', 'conditions')).find(one => one['type'] === type);
+}
+
+/** Returns `True`, `False` or `Unknown`; empty when the node has never reported it. */
+export function readiness(node: Stored): string {
+  return text(conditionOfNode(node, 'Ready'), 'status');
+}
+
+export function taintsOf(node: Stored): readonly JsonObject[] {
+  return objects(at(node, 'spec', 'taints'));
+}
+
+export function hasTaint(node: Stored, key: string, effect?: string): boolean {
+  return taintsOf(node).some(
+    taint =>
+      text(taint, 'key') === key && (effect === undefined || text(taint, 'effect') === effect),
+  );
+}
+
+/** Returns the node with other taints; without the member when there are none. */
+export function withTaints(node: Stored, taints: readonly JsonObject[]): JsonObject {
+  const { taints: _before, ...rest } = part(node, 'spec');
+  return { ...node, spec: { ...rest, ...(taints.length > 0 && { taints: [...taints] }) } };
+}
 
 /**
  * Updates of a node at every change: NoSchedule taints by condition and cordon, and the legacy
@@ -89,3 +113,44 @@ export const nodeLifecycleController: Controller = {
     resource === 'nodes' && type !== 'removed' ? [object.metadata.name] : [],
   reconcile,
 };
+
+/**
+ * Sets for how long kubelets may cache secrets and config maps, by the size of the cluster
+ * (k8s.io/kubernetes/pkg/controller/ttl).
+ */
+
+const annotation = 'node.alpha.kubernetes.io/ttl';
+
+/**
+ * Ranges of the number of nodes, with the TTL in seconds: they overlap, so that a single node more
+ * or less changes nothing.
+ */
+const steps = [
+  { least: 0, most: 100, seconds: 0 },
+  { least: 90, most: 500, seconds: 15 },
+  { least: 450, most: 1000, seconds: 30 },
+  { least: 900, most: 2000, seconds: 60 },
+  { least: 1800, most: Number.POSITIVE_INFINITY, seconds: 300 },
+] as const;
+
+/** Returns the controller; it remembers the current range. */
+export function nodeTtlController(): Controller {
+  let step = 0;
+  return {
+    name: 'ttl-controller',
+    keysOf: ({ resource, type, object }) =>
+      resource === 'nodes' && type !== 'removed' ? [object.metadata.name] : [],
+    reconcile: (name, { store, writes }) => {
+      const count = store.count('nodes');
+      while (count > (steps[step]?.most ?? count)) step += 1;
+      while (count < (steps[step]?.least ?? 0)) step -= 1;
+      const node = store.get('nodes', '', name);
+      const wanted = String(steps[step]?.seconds ?? 0);
+      if (node === undefined || node.metadata.annotations?.[annotation] === wanted)
+        return undefined;
+      const annotations = { ...node.metadata.annotations, [annotation]: wanted };
+      writes.update('nodes', { ...node, metadata: { ...node.metadata, annotations } });
+      return undefined;
+    },
+  };
+}

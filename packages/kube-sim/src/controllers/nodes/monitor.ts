@@ -1,8 +1,7 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, objects, part, type Stored, text } from '../../object.ts';
-import { type Cluster, type Controller, timeText } from '../controller.ts';
+import { type Cluster, type Controller, isReady, timeText } from '../controller.ts';
 import { withPodCondition } from '../pod-conditions.ts';
-import { isReady } from '../pods.ts';
 import {
   conditionOfNode,
   hasTaint,
@@ -11,7 +10,7 @@ import {
   taintsOf,
   unreachable,
   withTaints,
-} from './conditions.ts';
+} from './lifecycle.ts';
 
 /**
  * Monitors the health of nodes (monitorNodeHealth of

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, part, type Stored } from '../../object.ts';
 import { bench, freshNode, freshPod } from '../../testing/bench.ts';
-import { controllerOf, isActive, isReady } from '../pods.ts';
+import { controllerOf, isActive, isReady } from '../controller.ts';
 
 const labels = { app: 'web' };
 

@@ -8,8 +8,7 @@ import {
   strings,
   text,
 } from '../../object.ts';
-import type { Cluster } from '../controller.ts';
-import { controllerReference } from '../pods.ts';
+import { type Cluster, controllerReference } from '../controller.ts';
 
 /**
  * Claims of a StatefulSet's pods: created before the pod, kept after its deletion, unless the

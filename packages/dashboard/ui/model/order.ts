@@ -1,2 +1,0 @@
-/** Collator that compares numbers in names by value. */
-export const collator = new Intl.Collator('en', { numeric: true });
