@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { chart } from './release/chart/chart.ts';
+import { sha256Of } from './release/downloads.ts';
 import { executables } from './release/executables.ts';
 import { image } from './release/image/image.ts';
 import { krewManifest } from './release/krew.ts';
 import { packLibraries } from './release/libraries.ts';
+import { type NodeOrigin, nodeOrigins } from './release/node-origin.ts';
 import { npmPackage } from './release/npm-package.ts';
 import { olm } from './release/olm/bundle.ts';
 import { dist } from './release/paths.ts';
@@ -17,9 +18,7 @@ import { provenance } from './release/provenance.ts';
  */
 
 function sha256(name: string): string {
-  return createHash('sha256')
-    .update(readFileSync(`${dist}${name}`))
-    .digest('hex');
+  return sha256Of(readFileSync(`${dist}${name}`));
 }
 
 function flag(name: string): string | undefined {
@@ -29,7 +28,7 @@ function flag(name: string): string | undefined {
 
 const makers = {
   chart: async (): Promise<readonly string[]> => [chart()],
-  image,
+  image: (origins: readonly NodeOrigin[]): Promise<readonly string[]> => image(origins),
   olm: async (): Promise<readonly string[]> => olm(flag('--registry')),
   libraries: async (): Promise<readonly string[]> => packLibraries(),
   npm: async (): Promise<readonly string[]> => [await npmPackage()],
@@ -45,12 +44,16 @@ function isPart(name: string): name is Part {
   return Object.hasOwn(makers, name);
 }
 
+/** Those that Node is in. */
+const withNode: ReadonlySet<Part> = new Set(['image', 'executables']);
+
 async function make(parts: readonly Part[]): Promise<void> {
+  const origins = parts.some(part => withNode.has(part)) ? await nodeOrigins() : [];
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   const made: string[] = [];
-  for (const name of parts) made.push(...(await makers[name]()));
-  made.push(provenance(made));
+  for (const name of parts) made.push(...(await makers[name](origins)));
+  made.push(provenance(made, origins));
   writeFileSync(`${dist}SHA256SUMS`, made.map(name => `${sha256(name)}  ${name}\n`).join(''));
   for (const name of [...made, 'SHA256SUMS'])
     console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);

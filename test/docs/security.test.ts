@@ -11,6 +11,8 @@ import {
   manifests,
   manifestsOf,
 } from '@drydock/cli/install';
+import { platforms } from '../../tools/release/node-binaries.ts';
+import { manifest } from '../../tools/release/paths.ts';
 
 /**
  * docs/security.md says what stops whom, and which test shows it; what it says of roles, the lock
@@ -126,4 +128,19 @@ test('every package in the lock file has a hash, for whatever platform it is', (
     .filter(([, { integrity }]) => integrity?.startsWith('sha512-') !== true)
     .map(([path]) => path);
   assert.deepEqual(without, [], 'npm run complete-lock adds them');
+});
+
+test("the checksums of Node are Node's own for the version that is pinned", () => {
+  const file = 'tools/release/SHASUMS256.txt.asc';
+  const sums = readFileSync(join(root, file), 'utf8');
+  assert.match(sums, /^-----BEGIN PGP SIGNED MESSAGE-----$[^]*^-----END PGP SIGNATURE-----$/m);
+  for (const { name, brings } of platforms) {
+    const archive = `node-v${manifest.optionalDependencies[brings] ?? ''}-${name}.tar.gz`;
+    const found = sums.split('\n').filter(line => line.endsWith(`  ${archive}`));
+    assert.match(
+      found.join('\n'),
+      /^[0-9a-f]{64} {2}\S+$/,
+      `${file} has no ${archive}: RELEASING.md`,
+    );
+  }
 });

@@ -75,6 +75,7 @@ const sources = [
   'package.json',
   'package-lock.json',
   'LICENSE',
+  'Containerfile',
 ];
 
 /** Of everything that the image and the chart are made of. */

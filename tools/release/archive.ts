@@ -8,12 +8,16 @@ const mtime = new Date('1985-10-26T08:15:00Z');
 
 /**
  * Paths of all that is in a folder, relative to it, sorted; with `filesOnly` without the folders.
+ * Links are listed and not followed, which a recursive `readdirSync` would do.
  */
 export function below(folder: string, { filesOnly = false } = {}): readonly string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter(entry => !filesOnly || entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name).slice(folder.length).replace(/^\//, ''))
-    .sort();
+  const within = (path: string): readonly string[] =>
+    readdirSync(join(folder, path), { withFileTypes: true }).flatMap(entry => {
+      const name = join(path, entry.name);
+      const isListed = !filesOnly || entry.isFile();
+      return [...(isListed ? [name] : []), ...(entry.isDirectory() ? within(name) : [])];
+    });
+  return within('').toSorted();
 }
 
 /** A tar of files of a folder: sorted, without owners and dates of this machine. */

@@ -6,13 +6,13 @@ const banner =
   "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 type Bundled = {
-  /** Names of the packages whose code is in it, sorted. */
+  /** Folders of the packages whose code is in it, relative to the clone, sorted. */
   readonly packages: readonly string[];
 };
 
 /** Packages of others: our own are reached by links as well. */
 function packageOf(input: string): string | undefined {
-  return /node_modules\/(?!@drydock\/)((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+  return /^(?:.*\/)?node_modules\/(?!@drydock\/)(?:@[^/]+\/)?[^/]+(?=\/)/.exec(input)?.[0];
 }
 
 /**
@@ -50,6 +50,10 @@ export async function bundle(
     metafile: true,
     logLevel: 'error',
   });
-  const names = Object.keys(metafile.inputs).flatMap(input => packageOf(input) ?? []);
-  return { packages: [...new Set(names)].sort() };
+  const inputs = Object.values(metafile.outputs).flatMap(output =>
+    Object.entries(output.inputs).flatMap(([input, { bytesInOutput }]) =>
+      bytesInOutput > 0 ? [input] : [],
+    ),
+  );
+  return { packages: [...new Set(inputs.flatMap(input => packageOf(input) ?? []))].sort() };
 }

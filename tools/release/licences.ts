@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { root } from './paths.ts';
 
-type Manifest = { readonly version: string; readonly license?: string };
+type Manifest = { readonly name: string; readonly version: string; readonly license?: string };
 
 /** Whatever the package calls it. */
 function licenceFile(folder: string): string | undefined {
@@ -11,16 +11,18 @@ function licenceFile(folder: string): string | undefined {
 const line = '-'.repeat(80);
 
 /**
- * The licences of these packages, each with its version. A package that has no text is named with
- * what its manifest says.
+ * The licences of the packages in these folders, each with its version. A package that
+ * has no text is named with what its manifest says.
  */
 export function licencesOf(packages: readonly string[]): string {
   return packages
-    .map(name => {
-      const folder = `${root}node_modules/${name}/`;
-      const { version, license = 'unknown' } = JSON.parse(
-        readFileSync(`${folder}package.json`, 'utf8'),
-      ) as Manifest;
+    .map(path => {
+      const folder = `${root}${path}/`;
+      const {
+        name,
+        version,
+        license = 'unknown',
+      } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as Manifest;
       const file = licenceFile(folder);
       const text =
         file === undefined

@@ -11,7 +11,7 @@ export const licencesFile = 'LICENSES-OF-PACKAGES.txt';
 /**
  * Puts the program into a folder, laid out as the clone is: the bundle at
  * packages/cli/src/main.mjs, what it reads beside its code, further files of the clone, and the
- * licences. Answers the names of the packages in the bundle.
+ * licences. Returns the folders of the packages in the bundle.
  */
 export async function putProgram(
   folder: string,
