@@ -98,6 +98,7 @@ export class Keeper implements AsyncDisposable {
         '--metrics-bind-address=0',
         '--health-probe-bind-address=0',
         '--zap-log-level=debug',
+        '--eviction-requests=Auto',
       ],
       cwd: root,
     });

@@ -91,16 +91,16 @@ describe('pods that name responders', { skip, timeout: 240_000 }, () => {
 
   before(async () => {
     await create(api, namespace(shop));
-    operator = await harness.startOperator();
+    operator = await harness.startOperator({ flags: ['--eviction-requests=Auto'] });
   });
   after(async () => {
     await controllers?.stop();
     await harness.stop();
   });
 
-  const restart = async (...flags: string[]): Promise<void> => {
+  const restart = async (flag = '--eviction-requests=Auto'): Promise<void> => {
     await operator.running.stop();
-    operator = await harness.startOperator({ flags });
+    operator = await harness.startOperator({ flags: [flag] });
   };
 
   const withPods = async (name: string, ...pods: string[]): Promise<object> => {

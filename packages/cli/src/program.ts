@@ -61,10 +61,10 @@ function nodeFlags(command: Command): Command {
     .addOption(
       new Option(
         '--eviction-requests <mode>',
-        'ask the responders of pods that name some by an EvictionRequest (alpha), where the API server serves it',
+        'Auto asks the responders of pods that name some by an EvictionRequest (alpha), where the API server serves it',
       )
         .choices(['Auto', 'Never'])
-        .default('Auto'),
+        .default('Never'),
     );
 }
 

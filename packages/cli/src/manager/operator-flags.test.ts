@@ -10,7 +10,7 @@ const plain: OperatorFlags = {
   healthProbeBindAddress: ':8081',
   leaderElect: false,
   nodeLeaseDurationSeconds: '3600',
-  evictionRequests: 'Auto',
+  evictionRequests: 'Never',
   machinesPerSet: '1',
   machinesPerZone: '0',
   nodesUnavailable: '1',
@@ -41,7 +41,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     podUid: undefined,
     ownNode: undefined,
     leaseSeconds: 3600,
-    evictionRequests: 'Auto',
+    evictionRequests: 'Never',
     machineNamespace: undefined,
     machines: {
       awsEndpoints: [],
