@@ -5,21 +5,26 @@ import { join } from 'node:path';
 
 const root = new URL('../', import.meta.url).pathname;
 
-type Manifest = {
+/** package.json of a package of ours. */
+export type Manifest = {
   readonly name: string;
   readonly description: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 };
 
 /** Names of the packages of ours that a package depends on, without the scope, sorted. */
-function neighboursOf({ dependencies = {} }: Manifest): readonly string[] {
+export function neighboursOf({
+  dependencies = {},
+}: Pick<Manifest, 'dependencies'>): readonly string[] {
   return Object.keys(dependencies)
     .flatMap(name => /^@drydock\/(.+)$/.exec(name)?.[1] ?? [])
     .sort();
 }
 
-function manifests(): ReadonlyMap<string, Manifest> {
+/** Returns the manifests of our packages by their names without the scope, sorted. */
+export function manifests(): ReadonlyMap<string, Manifest> {
   return new Map(
     readdirSync(join(root, 'packages'))
       .sort()

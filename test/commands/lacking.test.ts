@@ -109,7 +109,7 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     assert.equal(install.code, 1);
     assert.match(
       install.stdout,
-      /^deployment\.apps\/drydock FAILED: namespaces "no-such-space" not found; kubectl create namespace no-such-space, or install the part that brings it$/m,
+      /^deployment\.apps\/drydock FAILED: namespaces "no-such-space" not found; run kubectl create namespace no-such-space, or install the part that contains it$/m,
     );
   });
 
@@ -144,7 +144,7 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     const install = await as('nobody', 'install --apply');
     assert.match(
       install.stderr,
-      /^missing: [^\n]+\n(missing: [^\n]+\n)+drydock: these rights are missing, and nothing has been changed: whoever installs needs the rights of cluster-admin\n$/,
+      /^missing: [^\n]+\n(missing: [^\n]+\n)+drydock: your user lacks the rights above, and drydock has changed nothing: run the command with the rights of cluster-admin\n$/,
     );
   });
 });

@@ -72,7 +72,7 @@ describe('the rights of whoever installs', { skip, timeout: 240_000 }, () => {
       assert.doesNotMatch(outcome.stdout, /serverside-applied|deleted/, 'nothing has been changed');
       assert.match(
         outcome.stderr,
-        /^drydock: these rights are missing, and nothing has been changed: whoever (un)?installs needs the rights of cluster-admin$/m,
+        /^drydock: your user lacks the rights above, and drydock has changed nothing: run the command with the rights of cluster-admin$/m,
       );
       rules.push(...named);
       await grant(user, rules);

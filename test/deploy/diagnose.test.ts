@@ -207,7 +207,7 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     const file = join(folder, 'bundle.tar.gz');
     const { code, stdout, stderr } = await say('support-bundle', file);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /bundle\.tar\.gz: read it before you give it away/);
+    assert.match(stdout, /bundle\.tar\.gz: read it before you share it/);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     const unpacked = await run('tar', ['-xzf', file, '-C', folder]);
     assert.equal(unpacked.code, 0, unpacked.stderr);
@@ -241,7 +241,7 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     );
     assert.match(
       readFileSync(join(inside, 'left-out.txt'), 'utf8'),
-      /^metrics: they are served to whoever sends a token .*: metrics\/how-to-get-them\.sh in the archive has the commands$/m,
+      /^metrics: the operator requires a token .*: run metrics\/how-to-get-them\.sh of the archive$/m,
     );
     const byHand = readFileSync(join(inside, 'metrics', 'how-to-get-them.sh'), 'utf8');
     assert.match(
@@ -257,6 +257,9 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
 
   test('a wrong name of the archive is refused in one line, with 2', async () => {
     const { code, stderr } = await say('support-bundle', 'x.zip');
-    assert.deepEqual([code, stderr], [2, 'drydock: x.zip has to end in .tar.gz\n']);
+    assert.deepEqual(
+      [code, stderr],
+      [2, 'drydock: x.zip does not end in .tar.gz: choose a name that does\n'],
+    );
   });
 });

@@ -329,7 +329,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     assert.deepEqual(more, []);
     assert.match(
       failed ?? '',
-      /^deployment\.apps\/drydock FAILED: others have set \.spec\.replicas \(conflict with "kubectl-patch".*--force-conflicts/,
+      /^deployment\.apps\/drydock FAILED: other field managers have set \.spec\.replicas \(conflict with "kubectl-patch".*--force-conflicts/,
     );
     assert.match(conflict.stderr, /^drydock: 1 of \d+ objects could not be applied; see above\n$/);
     const forced = await install('--force-conflicts');

@@ -93,16 +93,16 @@ describe('what an installation has made', { skip, timeout: 240_000 }, () => {
     assert.deepEqual(await Promise.all(paths.map(marksOf)), before);
     assert.match(
       first.stdout,
-      /^namespace\/kube-system left alone: it was there before, and keeps its labels$/m,
+      /^namespace\/kube-system left alone: drydock has not created it, and keeps its labels$/m,
     );
     assert.match(first.stdout, /^namespace\/medik8s-leases unchanged$/m);
     assert.match(
       first.stdout,
-      /^namespace\/drydock-agent left alone: it was there before, and keeps its labels, but it refuses the pods that belong here \(pod-security\.kubernetes\.io\/enforce=baseline\): kubectl label namespace drydock-agent --overwrite pod-security\.kubernetes\.io\/enforce=privileged$/m,
+      /^namespace\/drydock-agent left alone: drydock has not created it, and keeps its labels, but these refuse the pods of drydock \(pod-security\.kubernetes\.io\/enforce=baseline\): run kubectl label namespace drydock-agent --overwrite pod-security\.kubernetes\.io\/enforce=privileged$/m,
     );
     assert.match(
       first.stdout,
-      /^namespace\/drydock-plans left alone: it was there before, and keeps its labels$/m,
+      /^namespace\/drydock-plans left alone: drydock has not created it, and keeps its labels$/m,
     );
 
     const printed = await drydock(['install', '--namespace', 'kube-system']);

@@ -52,7 +52,7 @@ const harmless: Readonly<Record<string, string>> = {
   'clouds/src/aws/region.ts': 'a YAML parser reads what others wrote',
   'clouds/src/cloudevents.ts': 'decodeURIComponent of a header, JSON.parse of a body',
   'clouds/src/metadata/http.ts': 'JSON.parse of an answer',
-  'cli/src/manager/event-tokens.ts': 'files are read',
+  'operator/src/manager/event-tokens.ts': 'files are read',
   'apimachinery/src/time.ts': 'Temporal reads a text',
   'core/src/hold/hold-record.ts': 'JSON.parse of an annotation',
   'core/src/window/spans.ts': 'the cron library reads a text',

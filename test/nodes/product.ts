@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { defaultNamespace as home } from '@drydock/cli/install';
-import { leaderLease } from '@drydock/cli/shared';
+import { leaderLease } from '@drydock/operator/discovery';
 import { manifest } from '../../tools/release/paths.ts';
 import { ensureBuilt } from '../control-plane/build/go-build.ts';
 import type { Api } from '../control-plane/objects/api.ts';

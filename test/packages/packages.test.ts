@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { type Manifest, manifests, neighboursOf } from '../../tools/packages.ts';
 import { LintedFolder } from './linted.ts';
 
 /**
@@ -11,20 +12,8 @@ import { LintedFolder } from './linted.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-type Manifest = {
-  readonly name: string;
-  readonly exports: Readonly<Record<string, string>>;
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
-};
-
-const folders = readdirSync(join(root, 'packages')).sort();
-const manifests = new Map(
-  folders.map(name => [
-    name,
-    JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as Manifest,
-  ]),
-);
+const all = manifests();
+const folders = [...all.keys()];
 
 function packageOf(specifier: string): string {
   return specifier
@@ -57,7 +46,7 @@ function importsIn(
   });
 }
 
-for (const [name, manifest] of manifests) {
+for (const [name, manifest] of all) {
   test(`${name} imports what its package.json declares, by doors that are there`, () => {
     const own = new Set(Object.keys(manifest.dependencies ?? {}));
     const withTests = new Set([...own, ...Object.keys(manifest.devDependencies ?? {})]);
@@ -94,21 +83,19 @@ for (const [name, manifest] of manifests) {
 }
 
 /** Neighbours of a package, with those that only its tests need. */
-function neighboursOf({ dependencies = {}, devDependencies = {} }: Manifest): readonly string[] {
-  return Object.keys({ ...dependencies, ...devDependencies }).flatMap(
-    name => /^@drydock\/(.+)$/.exec(name)?.[1] ?? [],
-  );
+function testedWith({ dependencies, devDependencies }: Manifest): readonly string[] {
+  return neighboursOf({ dependencies: { ...dependencies, ...devDependencies } });
 }
 
 test('no package depends on itself, by whatever way, tests included', () => {
   const placed: string[] = [];
   while (placed.length < folders.length) {
     const next = folders.filter(name => {
-      const manifest = manifests.get(name);
+      const manifest = all.get(name);
       return (
         !placed.includes(name) &&
         manifest !== undefined &&
-        neighboursOf(manifest).every(other => placed.includes(other))
+        testedWith(manifest).every(other => placed.includes(other))
       );
     });
     assert.notEqual(

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { type WebhookKind, webhookKinds } from '@drydock/apis/admission-rules';
-import { problemsOfPlan } from '@drydock/cli/manager';
 import type { Review } from '@drydock/operator/admission';
 import { AdmissionHandler } from '@drydock/operator/admission';
+import { problemsOfPlan } from '@drydock/operator/manager';
 import { creation, MemoryServer, maintenance, own } from '@drydock/operator/testing';
 import { PanicHandler, silentLog, systemClock } from '@drydock/utils';
 

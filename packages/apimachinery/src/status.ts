@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject, mergePatch } from './json.ts';
+import { nameInPath } from './path-segment.ts';
 import { printableLines } from './printable.ts';
 
 /**
@@ -30,7 +31,7 @@ export function isMissing(
   { status, body }: { readonly status: number; readonly body: unknown },
 ): boolean {
   const details = isObject(body) ? body['details'] : undefined;
-  return status === 404 && isObject(details) && details['name'] === name;
+  return status === 404 && isObject(details) && details['name'] === nameInPath(name);
 }
 
 /** Returns the value with all texts made printable; the same value if they are already. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { multipleBudgetsBlockerInfo, outcomeBlockerInfo } from '@drydock/core/drain';
-import type { Report } from '@drydock/core/maintenance';
+import type { Report } from '@drydock/core/request';
 import { at, makeBudget, makePod, makeRequest } from '@drydock/core/testing';
 import { served } from './served.ts';
 

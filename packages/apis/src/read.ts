@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, own, readTime } from '@drydock/apimachinery';
+import { seedPolicy } from '@drydock/core/drain';
 import { releaseDuringWorkAnnotation } from '@drydock/core/maintenance';
 import { mayLoseQuorum } from '@drydock/core/quorum';
 import {
@@ -7,7 +8,6 @@ import {
   type KindAdapter,
   type MaintenanceRequest,
   noHistory,
-  seedPolicy,
 } from '@drydock/core/request';
 
 /**

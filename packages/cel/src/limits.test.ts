@@ -42,11 +42,16 @@ test('expressions that nest too deeply are refused', () => {
 test('as many conditions as anybody writes are one expression', () =>
   assert.equal(outcome(Array.from({ length: 10_000 }, () => 'true').join(' && ')), true));
 
-test('a source that is too long is refused', () =>
-  assert.match(
-    String(outcome(' '.repeat(100_001))),
-    /expression code point size exceeds limit: size: 100001, limit 100000/,
-  ));
+test('a source that is too long is refused; what counts are its code points', () => {
+  const smiles = (count: number): string => `'${'\u{1f600}'.repeat(count)}' != ''`;
+  const around = smiles(0).length;
+  for (const source of [' '.repeat(100_001), smiles(100_001 - around)])
+    assert.match(
+      String(outcome(source)),
+      /expression code point size exceeds limit: size: 100001, limit 100000/,
+    );
+  assert.equal(outcome(smiles(100_000 - around)), true);
+});
 
 for (const [name, source] of [
   [

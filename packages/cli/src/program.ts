@@ -150,7 +150,7 @@ function operatorCommand(env: Env): Command {
   webhookFlags(openStackFlags(configFlags(machineFlags(nodeFlags(intakeFlags(command))))));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) =>
-    (await import('./manager/operator.ts')).operator(flags, env),
+    (await import('./manager/run-operator.ts')).operator(flags, env),
   );
 }
 

@@ -19,6 +19,8 @@ export type { StreamRequest, StreamResponse, Streams } from './http/transport.ts
 export { elect, leaseTimes } from './leader/leader.ts';
 export { LeaseLock } from './leader/lease-lock.ts';
 export { listAll } from './list-all.ts';
+export { listPages } from './pager.ts';
+export { serverRelease } from './server-release.ts';
 export { vitalGet } from './vital-get.ts';
 export { identify } from './watch/raw-object.ts';
 export { reflectorWatcher } from './watch/reflector.ts';

@@ -1,5 +1,6 @@
 import { statusMessage } from '@drydock/apimachinery';
 import type { Api } from './api.ts';
+import { listPages } from './pager.ts';
 
 const pageSize = 500;
 
@@ -15,24 +16,11 @@ export async function listAll(
   signal?: AbortSignal,
 ): Promise<readonly unknown[]> {
   const items: unknown[] = [];
-  let next: string | undefined = '';
-  while (next !== undefined) {
-    const response = await api.call(
-      {
-        method: 'GET',
-        path,
-        query: { ...query, limit: pageSize, continue: next === '' ? undefined : next },
-      },
-      signal,
-    );
-    if (response.status === 404 && missing === 'empty') return [];
-    if (response.status !== 200) throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
-    const list = response.body as {
-      readonly items?: readonly unknown[];
-      readonly metadata?: { readonly continue?: string };
-    };
-    items.push(...(list.items ?? []));
-    next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
+  for await (const page of listPages(api, { path, query }, () => pageSize, signal)) {
+    const { response } = page;
+    if (page.kind === 'page') for (const item of page.items) items.push(item);
+    else if (response.status === 404 && missing === 'empty') return [];
+    else throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
   }
   return items;
 }

@@ -1,6 +1,6 @@
 import { joinLimited } from '@drydock/apimachinery';
 import { type Blocker, fewOfEachReason, needsHelp } from '@drydock/core/drain';
-import { type Report, withContest, withStay } from '@drydock/core/maintenance';
+import { type Report, withContest, withStay } from '@drydock/core/request';
 import { type Condition, type SaidCondition, withTransitions } from '../conditions.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 

@@ -1,12 +1,7 @@
 import { readTime, timeText } from '@drydock/apimachinery';
-import type { Report } from '@drydock/core/maintenance';
-import {
-  countVms,
-  nothingTracked,
-  type VmState,
-  type VmStatus,
-  type VmTrackingState,
-} from '@drydock/core/vm';
+import { nothingTracked, type VmTrackingState } from '@drydock/core/drain';
+import type { Report } from '@drydock/core/request';
+import { countVms, type VmState, type VmStatus } from '@drydock/core/vm';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
 /** VMs in the status of a Maintenance. */

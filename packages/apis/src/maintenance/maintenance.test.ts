@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { blockerId, eachReasonFirst } from '@drydock/core/drain';
-import type { Report } from '@drydock/core/maintenance';
+import type { Report } from '@drydock/core/request';
 import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
 import type { VmStatus } from '@drydock/core/vm';

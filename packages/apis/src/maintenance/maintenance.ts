@@ -1,18 +1,28 @@
 import type { JsonObject, LabelSelector } from '@drydock/apimachinery';
 import { joinLimited, readTime, secondsBetween, timeText } from '@drydock/apimachinery';
-import { type Blocker, blockerId, countedByReason, percentOf } from '@drydock/core/drain';
+import {
+  type Blocker,
+  blockerId,
+  countedByReason,
+  type DrainPolicy,
+  type PodPick,
+  percentOf,
+  type Rung,
+} from '@drydock/core/drain';
 import { parentAnnotation } from '@drydock/core/machine';
-import { type Report, withContest, withStay } from '@drydock/core/maintenance';
 import type { Marks } from '@drydock/core/node';
 import { planAnnotation } from '@drydock/core/plan';
-import type { DrainPolicy, MaintenanceLevel, PodPick, Rung } from '@drydock/core/request';
 import {
   type History,
   type KindAdapter,
+  type MaintenanceLevel,
   type MaintenanceRequest,
   maintenancesPath,
   noHistory,
+  type Report,
   type RequestedStart,
+  withContest,
+  withStay,
 } from '@drydock/core/request';
 import { defaultServerPolicy, plainVmPolicy } from '@drydock/core/vm';
 import { sharedLease } from '../leases.ts';

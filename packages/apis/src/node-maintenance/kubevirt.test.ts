@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import type { Report } from '@drydock/core/maintenance';
 import type { KindAdapter, MaintenanceRequest } from '@drydock/core/request';
-import { statusPathOf } from '@drydock/core/request';
+import { type Report, statusPathOf } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
 import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import type { Report } from '@drydock/core/maintenance';
-import { type MaintenanceRequest, noHistory, seedPolicy } from '@drydock/core/request';
+import { seedPolicy } from '@drydock/core/drain';
+import type { Report } from '@drydock/core/request';
+import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
 import { medik8s } from './medik8s.ts';
 

@@ -10,9 +10,8 @@ import {
   timeText,
 } from '@drydock/apimachinery';
 import { percentOf } from '@drydock/core/drain';
-import type { Report } from '@drydock/core/maintenance';
 import type { Marks } from '@drydock/core/node';
-import type { MaintenanceFailure, MaintenanceState } from '@drydock/core/request';
+import type { MaintenanceFailure, MaintenanceState, Report } from '@drydock/core/request';
 import {
   type KindAdapter,
   type LeaseName,

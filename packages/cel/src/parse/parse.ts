@@ -1,3 +1,4 @@
+import { stringSize } from '../library/strings.ts';
 import { numeral, wordOf } from './literals.ts';
 import {
   type Entry,
@@ -255,10 +256,12 @@ export type Parsed =
 /** Parses an expression. */
 export function parse(source: string): Parsed {
   try {
-    if (source.length > maxLength)
+    // There are at most as many code points as UTF-16 units, which need not be counted.
+    const size = source.length > maxLength ? stringSize(source) : source.length;
+    if (size > maxLength)
       throw new ParseError(
         0,
-        `expression code point size exceeds limit: size: ${source.length}, limit ${maxLength}`,
+        `expression code point size exceeds limit: size: ${size}, limit ${maxLength}`,
       );
     return { kind: 'parsed', expression: new Parser(tokensOf(source)).whole() };
   } catch (error) {

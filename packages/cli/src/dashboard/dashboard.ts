@@ -1,7 +1,7 @@
+import { kindsOf } from '@drydock/operator/discovery';
 import type { Env } from '@drydock/utils';
 import { pinoLog } from '@drydock/utils/pino-log';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { kindsOf } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { openPage, pagePort, untilStopped } from './page.ts';

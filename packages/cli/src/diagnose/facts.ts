@@ -2,6 +2,7 @@ import type { KubernetesRelease } from '@drydock/apimachinery';
 import { readTime, statusMessage } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
+import { leaderLease } from '@drydock/operator/discovery';
 import type { Clock } from '@drydock/utils';
 import { errorText } from '@drydock/utils';
 import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';
@@ -16,7 +17,6 @@ import {
   partsByKinds,
 } from '../install/install-parts.ts';
 import type { RolledDeployment } from '../install/rollout.ts';
-import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
 import { tryWebhook, type WebhookTrial } from './webhook-trial.ts';
 

@@ -127,7 +127,9 @@ for (const name of odd)
         const leftOut = await collect(api, folder);
         assert.ok(
           leftOut.some(
-            line => line.startsWith('logs of pod ') && line.endsWith('has no name of Kubernetes'),
+            line =>
+              line.startsWith('logs of pod ') &&
+              line.includes('the API server returned an invalid name'),
           ),
           leftOut.join('\n'),
         );

@@ -61,7 +61,7 @@ class Bundle {
   /** Writes a file. Throws for a name that leads out of the folder, whatever its source. */
   write(name: string, content: unknown): void {
     if (!/^[A-Za-z0-9][-A-Za-z0-9_]*([./][A-Za-z0-9][-A-Za-z0-9_]*)*$/.test(name))
-      throw new Error(`${truncate(name)} is no name of a file`);
+      throw new Error(`${truncate(name)} is not a valid file name`);
     const file = join(this.#folder, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(
@@ -121,7 +121,7 @@ function named(bundle: Bundle, what: string, all: readonly Pod[]): readonly Pod[
   );
   for (const { metadata } of odd)
     bundle.leftOut.push(
-      `${what} of pod ${truncate(metadata.name, 300)}: it, or a container of it, has no name of Kubernetes`,
+      `${what} of pod ${truncate(metadata.name, 300)}: the API server returned an invalid name for it or for one of its containers`,
     );
   return all.filter(pod => !odd.includes(pod));
 }
@@ -166,11 +166,11 @@ async function machinesOf(api: Api, bundle: Bundle): Promise<void> {
  * API server's proxy to pods does not forward one.
  */
 function metricsByHand(namespace: string, port: string, pods: readonly string[]): string {
-  return `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
-# The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
+  return `# The operator serves its metrics over HTTPS, to users with the right to get /metrics.
+# The API server's proxy to pods removes the header with the token, so drydock could not collect them. These commands do:
 kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${shellWord(`${namespace}:default`)}
 TOKEN=$(kubectl -n ${shellWord(namespace)} create token default)
-# Nobody else may hear the token: where the port is taken, kubectl ends, and nothing is sent.
+# No other process may get the token: if the port is in use, kubectl exits, and curl is not run.
 get() {
   kubectl -n ${shellWord(namespace)} port-forward --address=127.0.0.1 "pod/$1" 18443:${port} & sleep 3
   if kill -0 $!; then curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > "$1.metrics.txt"; kill $!; fi
@@ -200,7 +200,7 @@ async function metricsOf(
   if (args.includes('--metrics-secure')) {
     bundle.write('metrics/how-to-get-them.sh', metricsByHand(namespace, port, pods));
     throw new Error(
-      "they are served to whoever sends a token that may get /metrics, and the API server's proxy to pods passes no token on: metrics/how-to-get-them.sh in the archive has the commands",
+      "the operator requires a token with the right to get /metrics, and the API server's proxy to pods removes it: run metrics/how-to-get-them.sh of the archive",
     );
   }
   for (const pod of pods) {
@@ -247,7 +247,8 @@ export async function collect(api: Api, folder: string): Promise<readonly string
 function fileOf(name: string | undefined): string {
   const stamp = systemClock.now().toString({ smallestUnit: 'second' }).replaceAll(/[-:]/g, '');
   const file = name ?? `drydock-support-${stamp}.tar.gz`;
-  if (!file.endsWith('.tar.gz')) throw new UsageError(`${file} has to end in .tar.gz`);
+  if (!file.endsWith('.tar.gz'))
+    throw new UsageError(`${file} does not end in .tar.gz: choose a name that does`);
   return file;
 }
 
@@ -273,7 +274,7 @@ export async function supportBundle(
       chmodSync(file, 0o600);
       create({ sync: true, gzip: true, file, cwd: root, portable: true }, [inside]);
       plainOutput.line(
-        `${file}: read it before you give it away: names of nodes, pods and namespaces are in it`,
+        `${file}: read it before you share it: it contains the names of nodes, pods and namespaces`,
       );
     });
   } finally {

@@ -1,5 +1,5 @@
 import { parseSelector } from '@drydock/apimachinery';
-import { type DrainPolicy, seedPolicy } from '@drydock/core/request';
+import { type DrainPolicy, seedPolicy } from '@drydock/core/drain';
 import { plainVmPolicy, type VmPolicy } from '@drydock/core/vm';
 import { UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';

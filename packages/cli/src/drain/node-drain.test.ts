@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type DrainPolicy, seedPolicy } from '@drydock/core/drain';
 import type { NodeSnapshot } from '@drydock/core/maintenance';
 import { emptyMemo } from '@drydock/core/maintenance';
 import type { Pod } from '@drydock/core/pod';
-import { type DrainPolicy, drainRequest, seedPolicy } from '@drydock/core/request';
+import { drainRequest } from '@drydock/core/request';
 import { at, makeBudget, makePod, makeSnapshot } from '@drydock/core/testing';
 import { type DrainUpdate, NodeDrain } from './node-drain.ts';
 

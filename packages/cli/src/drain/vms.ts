@@ -1,6 +1,5 @@
-import type { DrainBehavior, FilterContext } from '@drydock/core/drain';
+import type { DrainBehavior, DrainPolicy, FilterContext } from '@drydock/core/drain';
 import type { Pod } from '@drydock/core/pod';
-import type { DrainPolicy } from '@drydock/core/request';
 import { type EvictionPreview, evictionPreview } from '@drydock/core/vm';
 
 /** Returns a preview of the VMs whose pods the drain evicts. */

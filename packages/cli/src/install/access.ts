@@ -3,7 +3,7 @@ import type { Api } from '@drydock/kube-client';
 import { type Rule, rightsOf } from '../diagnose/covers.ts';
 import { plainOutput } from '../shared/output.ts';
 import type { Manifest } from './install-files.ts';
-import { Locator } from './install-locate.ts';
+import { type Located, Locator } from './install-locate.ts';
 import { inventoryKinds } from './inventory.ts';
 
 /**
@@ -70,6 +70,15 @@ function heldBy(role: Manifest): readonly AccessQuestion[] {
   return ((role['rules'] as readonly Rule[] | undefined) ?? [])
     .flatMap(rightsOf)
     .map(right => ({ ...right, ...(namespace !== undefined && { namespace }) }));
+}
+
+/** Returns the right to do something with an object. */
+function questionOf(
+  { metadata: { namespace = 'default', name } }: Manifest,
+  { group, resource, isNamespaced }: Located,
+  verb: string,
+): AccessQuestion {
+  return { verb, group, resource, ...(isNamespaced && { namespace }), name };
 }
 
 /** Returns the rights for creating a missing object: one of these sets is sufficient. */
@@ -187,21 +196,8 @@ class AccessCheck {
   }
 
   async #mayDo(manifest: Manifest, verb: string): Promise<void> {
-    const question = await this.#questionOf(manifest, verb);
-    if (question !== undefined) await this.#require(question);
-  }
-
-  async #questionOf(manifest: Manifest, verb: string): Promise<AccessQuestion | undefined> {
     const located = await this.#locator.find(manifest);
-    if (located.kind === 'unknown') return undefined;
-    const { namespace = 'default', name } = manifest.metadata;
-    return {
-      verb,
-      group: located.group,
-      resource: located.resource,
-      ...(located.isNamespaced && { namespace }),
-      name,
-    };
+    if (located.kind === 'known') await this.#require(questionOf(manifest, located, verb));
   }
 
   /**
@@ -210,8 +206,8 @@ class AccessCheck {
    */
   async #mayApply(manifest: Manifest, all: readonly Manifest[]): Promise<void> {
     const located = await this.#locator.find(manifest);
-    const question = await this.#questionOf(manifest, 'patch');
-    if (located.kind === 'unknown' || question === undefined) return;
+    if (located.kind === 'unknown') return;
+    const question = questionOf(manifest, located, 'patch');
     await this.#require({ ...question, verb: 'get' });
     await this.#require(question);
     const { status } = await this.#api.call({ method: 'GET', path: located.path });
@@ -228,18 +224,16 @@ class AccessCheck {
  * Throws an error that names all missing rights for the planned changes. An unknown result is
  * printed, and is no obstacle.
  */
-export async function requireAccess(
-  api: Api,
-  undertaking: Undertaking,
-  who: string,
-): Promise<void> {
+export async function requireAccess(api: Api, undertaking: Undertaking): Promise<void> {
   const check = new AccessCheck(api);
   const denied = await check.denied(undertaking);
   if (check.unknown !== undefined)
-    plainOutput.note(`drydock: nobody knows whether all of it is allowed: ${check.unknown}`);
+    plainOutput.note(
+      `drydock: the check of your rights failed, going on without it: ${check.unknown}`,
+    );
   if (denied.length === 0) return;
   for (const right of denied) plainOutput.note(`missing: ${right}`);
   throw new Error(
-    `these rights are missing, and nothing has been changed: ${who} needs the rights of cluster-admin`,
+    'your user lacks the rights above, and drydock has changed nothing: run the command with the rights of cluster-admin',
   );
 }

@@ -48,7 +48,7 @@ const patience = 30;
 function conflictText({ details }: Status): string {
   const causes = (details?.causes ?? []).filter(({ reason }) => reason === 'FieldManagerConflict');
   const texts = causes.map(({ field = '', message = '' }) => `${field} (${message})`);
-  return `others have set ${texts.join(', ')}; --force-conflicts takes these fields over`;
+  return `other field managers have set ${texts.join(', ')}; run the command with --force-conflicts to take these fields over`;
 }
 
 function missingNamespace(answer: ApiResponse): string | undefined {
@@ -65,12 +65,12 @@ function refusalOf(answer: ApiResponse): string {
   const ending = said.details?.causes?.find(({ reason }) => reason === 'NamespaceTerminating');
   if (ending !== undefined) {
     const namespace = /namespace (\S+) because/.exec(message)?.[1] ?? 'NAMESPACE';
-    return `namespace ${namespace} is being deleted: kubectl wait --for=delete namespace/${namespace}, then do this again`;
+    return `the API server is deleting namespace ${namespace}: run kubectl wait --for=delete namespace/${namespace}, then run the command again`;
   }
   const missing = missingNamespace(answer);
   return missing === undefined
     ? message
-    : `${message}; kubectl create namespace ${missing}, or install the part that brings it`;
+    : `${message}; run kubectl create namespace ${missing}, or install the part that contains it`;
 }
 
 /**
@@ -83,7 +83,7 @@ function scopeHere(manifest: Manifest, before: Stored | undefined): string | und
   const { scope } = manifest['spec'] as { readonly scope: string };
   return here === scope
     ? undefined
-    : `it is ${here} in this cluster and cannot become ${scope}; it is served as it is`;
+    : `its scope in this cluster is ${here}, and no API server changes that to ${scope}; drydock uses it as it is`;
 }
 
 const enforced = 'pod-security.kubernetes.io/enforce';
@@ -101,9 +101,9 @@ function namespaceHere(manifest: Manifest, before: Stored | undefined): Applied 
   const level = here.labels?.[enforced];
   const help =
     labels[enforced] === 'privileged' && level !== undefined && level !== 'privileged'
-      ? `, but it refuses the pods that belong here (${enforced}=${level}): kubectl label namespace ${name} --overwrite ${enforced}=privileged`
+      ? `, but these refuse the pods of drydock (${enforced}=${level}): run kubectl label namespace ${name} --overwrite ${enforced}=privileged`
       : '';
-  return { result: 'left alone', why: `it was there before, and keeps its labels${help}` };
+  return { result: 'left alone', why: `drydock has not created it, and keeps its labels${help}` };
 }
 
 /**
@@ -140,7 +140,10 @@ export class Applier {
     const located = await this.#locator.find(manifest);
     if (located.kind === 'unknown') {
       if (manifest.kind.startsWith('ValidatingAdmissionPolicy'))
-        return { result: 'left alone', why: `${located.why}; the webhook asks in its place` };
+        return {
+          result: 'left alone',
+          why: `${located.why}; the webhook of drydock checks in its place`,
+        };
       return { result: 'failed', why: located.why };
     }
     const before = await this.#read(located);
@@ -185,7 +188,10 @@ export class Applier {
         return { result: 'applied' };
       await clock.sleep(100);
     }
-    return { result: 'failed', why: `it is not served after ${patience} s` };
+    return {
+      result: 'failed',
+      why: `the API server does not serve it after ${patience} s; look at its conditions with kubectl describe crd ${crd.metadata.name}, then run the command again`,
+    };
   }
 
   async #read({ path }: Located): Promise<Stored | undefined> {

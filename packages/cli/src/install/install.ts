@@ -178,8 +178,7 @@ async function fitting(
   return { ...installOptions, parts };
 }
 
-const installer = 'whoever installs';
-const ofAdmins = `; ${installer} needs the rights of cluster-admin`;
+const ofAdmins = '; run the command with the rights of cluster-admin';
 
 /** Rethrows a failed read with help: objects that cannot be read may exist all the same. */
 async function known<T>(reading: Promise<T>): Promise<T> {
@@ -262,11 +261,10 @@ async function applyTo(connection: Connection, flags: InstallFlags): Promise<voi
   const dryRun = flags.dryRun === 'server';
   const [asked, server] = [installOptionsOf(flags), await releaseOf(connection)];
   const { namespace } = asked;
-  await requireAccess(
-    connection,
-    { applied: adaptToServerVersion(manifests(asked), server).all, kinds: accessToInventory() },
-    installer,
-  );
+  await requireAccess(connection, {
+    applied: adaptToServerVersion(manifests(asked), server).all,
+    kinds: accessToInventory(),
+  });
   const operators = await known(operatorsIn(connection));
   refuseSecond(operators, namespace);
   const here = await known(inventoryOf(connection, namespace));
@@ -275,11 +273,11 @@ async function applyTo(connection: Connection, flags: InstallFlags): Promise<voi
   const { all, leftOut } = adaptToServerVersion(manifests(installOptions), server);
   for (const line of leftOut) plainOutput.line(line);
   const over = leftOver(here, all);
-  await requireAccess(
-    connection,
-    { applied: all, deleted: over, besides: besides(namespace, release, wait) },
-    installer,
-  );
+  await requireAccess(connection, {
+    applied: all,
+    deleted: over,
+    besides: besides(namespace, release, wait),
+  });
   const options = {
     api: connection,
     clock: systemClock,

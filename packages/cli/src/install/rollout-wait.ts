@@ -1,12 +1,12 @@
 import { joinLimited } from '@drydock/apimachinery';
 import type { CachedObject, Change, Collection, Connection } from '@drydock/kube-client';
 import { identify } from '@drydock/kube-client';
+import { leaderLease } from '@drydock/operator/discovery';
 import { systemClock } from '@drydock/utils';
 import { checkAll } from '../diagnose/check.ts';
 import { gatherFacts } from '../diagnose/facts.ts';
 import { tryWebhook } from '../diagnose/webhook-trial.ts';
 import { goDuration } from '../shared/go-values.ts';
-import { leaderLease } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import type { AccessQuestion } from './access.ts';

@@ -2,7 +2,7 @@ import { statusMessage } from '@drydock/apimachinery';
 import { legacyGroups } from '@drydock/apis/crds';
 import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
-import { leaderLease } from '../shared/kinds.ts';
+import { leaderLease } from '@drydock/operator/discovery';
 import { plainOutput } from '../shared/output.ts';
 import { type AccessQuestion, accessToInventory, type Undertaking } from './access.ts';
 import type { Manifest } from './install-files.ts';

@@ -1,11 +1,11 @@
 import { joinLimited } from '@drydock/apimachinery';
 import type { Connection } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
+import { kindsOf } from '@drydock/operator/discovery';
 import type { Env } from '@drydock/utils';
 import { systemClock, UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { seconds } from '../shared/go-values.ts';
-import { kindsOf } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { requireAccess, type Undertaking } from './access.ts';
@@ -106,7 +106,7 @@ class Uninstallation {
 
   /** Checks the rights, except in a dry run, which also shows what is forbidden. */
   async #requireAccess(undertaking: Undertaking): Promise<void> {
-    if (!this.#dryRun) await requireAccess(this.#connection, undertaking, 'whoever uninstalls');
+    if (!this.#dryRun) await requireAccess(this.#connection, undertaking);
   }
 
   async #nothing(): Promise<void> {

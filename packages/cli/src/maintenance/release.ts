@@ -1,11 +1,11 @@
 import type { MaintenanceRequest } from '@drydock/core/request';
 import { notServed, removal } from '@drydock/core/request';
 import type { Connection } from '@drydock/kube-client';
+import { isAnyServed, kindsOf } from '@drydock/operator/discovery';
 import type { Env } from '@drydock/utils';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { follow } from '../shared/follow.ts';
-import { isAnyServed, kindsOf } from '../shared/kinds.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { requestsOf, titleOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';

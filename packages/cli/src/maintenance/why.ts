@@ -1,4 +1,5 @@
 import { isMissing, matches, pathSegment } from '@drydock/apimachinery';
+import { seedPolicy } from '@drydock/core/drain';
 import {
   operatorPods,
   operatorSelector,
@@ -8,15 +9,15 @@ import {
 import { readNode } from '@drydock/core/node';
 import { type Pod, readPod } from '@drydock/core/pod';
 import type { KindAdapter } from '@drydock/core/request';
-import { drainRequest, seedPolicy } from '@drydock/core/request';
+import { drainRequest } from '@drydock/core/request';
 import type { ApiResponse, Connection } from '@drydock/kube-client';
+import { kindsOf } from '@drydock/operator/discovery';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
 import { plansAbout } from '../plan/why-plans.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
-import { kindsOf } from '../shared/kinds.ts';
 import { nodePath } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import { requestsOf } from '../shared/requests.ts';

@@ -1,9 +1,8 @@
 import { machineAdapter, planAdapter } from '@drydock/apis';
 import { startDashboard } from '@drydock/dashboard';
-import type { Connection } from '@drydock/kube-client';
-import type { Log, PanicHandler } from '@drydock/utils';
+import { kindsHere } from '@drydock/operator/discovery';
+import type { SharedParts } from '@drydock/operator/manager';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
-import { kindsHere } from '../shared/kinds.ts';
 import type { OperatorSettings } from './operator-flags.ts';
 
 async function closed(): Promise<void> {}
@@ -14,8 +13,7 @@ async function closed(): Promise<void> {}
  */
 export async function openOperatorDashboard(
   settings: OperatorSettings,
-  connection: Connection,
-  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
+  { connection, log, defects }: SharedParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
   const { dashboardAddress: address } = settings;

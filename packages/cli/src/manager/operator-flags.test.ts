@@ -35,6 +35,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     healthAddress: { host: undefined, port: 8081 },
     dashboardAddress: undefined,
     leaderElect: false,
+    leaderNamespace: undefined,
     leaseNamespace: 'medik8s-leases',
     operatorNamespace: 'node-maintenance',
     ownPod: undefined,

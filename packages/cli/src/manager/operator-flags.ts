@@ -1,17 +1,16 @@
 import { type IntOrPercent, resolveAmount } from '@drydock/apimachinery';
 import { leaseNamespaces } from '@drydock/apis';
-import type { MachineTerms, OpenStackTerms } from '@drydock/operator';
 import { everyNamespace } from '@drydock/operator/cache';
+import type { ManagerSettings } from '@drydock/operator/manager';
 import { type Address, parseAddress } from '@drydock/operator/serving';
 import type { Env } from '@drydock/utils';
 import { systemClock, UsageError } from '@drydock/utils';
 import type { LogFormat } from '@drydock/utils/pino-log';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
-import type { MetricsSettings } from './metrics-server.ts';
+import { type IntakeFlags, intakeSettings } from './intake-flags.ts';
 import { openStackOf } from './openstack.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
-import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
+import { type WebhookFlags, webhookSettings } from './webhook-flags.ts';
 
 /** Flags of the command line. */
 export type OperatorFlags = WebhookFlags &
@@ -41,41 +40,12 @@ export type OperatorFlags = WebhookFlags &
     readonly notificationConfig?: string;
   };
 
-/** Address to listen on; undefined disables the server. */
-
-/** Checked settings of the operator. */
-export type OperatorSettings = {
-  readonly metrics: MetricsSettings;
-  readonly healthAddress: Address | undefined;
+/** Checked settings of the command: those of the process, and those of what the command adds. */
+export type OperatorSettings = ManagerSettings & {
   /** Address of the dashboard, on the loopback interface: everyone who reaches it may read. */
   readonly dashboardAddress: Address | undefined;
-  readonly leaderElect: boolean;
-  readonly leaseNamespace: string;
-  readonly operatorNamespace: string;
-  /** `namespace/name` of this process's pod, from its manifest; undefined outside a cluster. */
-  readonly ownPod: string | undefined;
-  /** UID of that pod; undefined where its manifest does not pass it. */
-  readonly podUid: string | undefined;
-  /** Node of that pod. */
-  readonly ownNode: string | undefined;
-  readonly leaseSeconds: number;
-  /** Whether responders that pods name are addressed by EvictionRequests. */
-  readonly evictionRequests: 'Auto' | 'Never';
-  /** Namespace for new MachineMaintenances; the operator's own when left out. */
-  readonly machineNamespace: string | undefined;
-  readonly machines: Omit<MachineTerms, 'namespace'>;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
-  /** Event intake; undefined when disabled. */
-  readonly eventIntake: IntakeSettings | undefined;
-  /** OpenStack; undefined when nodes are not hypervisors, or the flags name none. */
-  readonly openStack: OpenStackTerms | undefined;
-  /** File with the sources of metrics and alerts; undefined when gates have none. */
-  readonly monitoringConfig: string | undefined;
-  /** File with the receivers of notifications; undefined when there are none. */
-  readonly notificationConfig: string | undefined;
-  /** Webhook; undefined when disabled. */
-  readonly webhook: WebhookSettings | undefined;
 };
 
 function addressOf(flag: string, text: string): Address | undefined {
@@ -195,6 +165,7 @@ export function operatorSettings(
     healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
     dashboardAddress: loopbackOf('--dashboard-bind-address', flags.dashboardBindAddress ?? '0'),
     leaderElect: booleanOf('--leader-elect', flags.leaderElect),
+    leaderNamespace: flags.leaderElectionNamespace,
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),
     podUid: env['POD_UID'] === '' ? undefined : env['POD_UID'],

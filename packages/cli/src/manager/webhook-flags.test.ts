@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { WebhookSettings } from '@drydock/operator/manager';
 import { UsageError } from '@drydock/utils';
-import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
+import { type WebhookFlags, webhookSettings } from './webhook-flags.ts';
 
 function settings(
   flags: WebhookFlags = {},

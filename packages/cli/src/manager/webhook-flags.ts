@@ -1,3 +1,4 @@
+import type { WebhookSettings } from '@drydock/operator/manager';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
 import type { Command } from 'commander';
@@ -12,23 +13,6 @@ export type WebhookFlags = {
   readonly webhookExtraName?: readonly string[];
   readonly webhookClientCaFile?: string;
   readonly shutdownDelayDuration?: string;
-};
-
-/** Checked settings of the webhook. */
-export type WebhookSettings = {
-  readonly port: number;
-  /** Namespace of the operator; the connection's when the environment names none. */
-  readonly namespace?: string;
-  readonly certDir?: string;
-  readonly service: string;
-  readonly configuration: string;
-  readonly extraNames: readonly string[];
-  readonly clientCaFile?: string;
-  /**
-   * Milliseconds for which the webhook responds after SIGTERM: as long as API servers may still
-   * send to this replica.
-   */
-  readonly shutdownDelayMs: number;
 };
 
 /**

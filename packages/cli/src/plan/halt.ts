@@ -1,9 +1,9 @@
 import { pathSegment } from '@drydock/apimachinery';
+import { leaderLease } from '@drydock/operator/discovery';
 import { haltAnnotation } from '@drydock/operator/plans';
 import { UsageError } from '@drydock/utils';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { leaderLease } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { changed } from './plan-object.ts';

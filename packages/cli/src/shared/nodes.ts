@@ -1,6 +1,7 @@
 import { parseSelector, pathSegment } from '@drydock/apimachinery';
 import { type Node, readNode } from '@drydock/core/node';
 import type { Api, ApiResponse } from '@drydock/kube-client';
+import { listPages } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
 import { refusedError } from './api-error.ts';
 
@@ -66,19 +67,11 @@ export async function findNodes(
     return answers.map(answer => readNode(bodyOf(answer)));
   }
   const found: Node[] = [];
-  let next: string | undefined;
-  do {
-    const query = {
-      labelSelector: selector,
-      limit: pageSize === 0 ? undefined : pageSize,
-      continue: next,
-    };
-    const list = bodyOf(await api.call({ method: 'GET', path: '/api/v1/nodes', query })) as {
-      readonly items?: readonly unknown[];
-      readonly metadata?: { readonly continue?: string };
-    };
-    found.push(...(list.items ?? []).map(readNode));
-    next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
-  } while (next !== undefined);
+  const call = { path: '/api/v1/nodes', query: { labelSelector: selector } };
+  const limit = pageSize === 0 ? undefined : pageSize;
+  for await (const page of listPages(api, call, () => limit)) {
+    if (page.kind === 'refused') throw refusedError(page.response);
+    found.push(...page.items.map(readNode));
+  }
   return found.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }

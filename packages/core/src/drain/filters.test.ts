@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Pod } from '../pod/pod.ts';
-import { type DrainPolicy, seedPolicy } from '../request/policy.ts';
 import { at, makePod } from '../testing/make.ts';
 import { drainBehaviorOf, waitedForUntil } from './filters.ts';
+import { type DrainPolicy, seedPolicy } from './policy.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
 const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };

@@ -1,9 +1,9 @@
 import { isBefore, matches, secondsAfter } from '@drydock/apimachinery';
-import { planAnnotation } from '../plan/plan.ts';
+import { planAnnotation } from '../plan-annotation.ts';
 import { goneBy, isDaemonSetPod, isFinished, isTerminating, type Pod } from '../pod/pod.ts';
-import type { DrainPolicy, PodPick } from '../request/policy.ts';
 import { whyNotMigratable } from '../vm/kubevirt.ts';
 import type { VmPod } from '../vm/vm-pod.ts';
+import type { DrainPolicy, PodPick } from './policy.ts';
 
 /** Decision of the policy about one pod. */
 export type DrainBehavior =

@@ -33,6 +33,7 @@ export {
 export { classify, type EvictionOutcome } from './outcome/eviction-outcome.ts';
 export { type Attempt, type EvictionMethod, nextAttempt } from './outcome/retry.ts';
 export { type PodCall, plan } from './plan.ts';
+export { type DrainPolicy, type PodPick, type Rung, seedPolicy } from './policy.ts';
 export {
   type EvictionRequest,
   evictionRequestOf,
@@ -49,3 +50,4 @@ export {
   readLifecycleEviction,
 } from './responders/lifecycle-eviction.ts';
 export { isLauncher } from './vm/migration-slots.ts';
+export { nothingTracked, type VmTrackingState } from './vm/tracking.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import type { DrainPolicy } from '../request/policy.ts';
+import type { DrainPolicy } from '../drain/policy.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { MachineEvent } from './event.ts';
 import type { MachineRequest } from './request.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blockerId } from '../drain/blockers/blocker.ts';
-import { seedPolicy } from '../request/policy.ts';
+import { seedPolicy } from '../drain/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, makeBudget, makePod, makeRequest } from '../testing/make.ts';
 import { blockersNow } from './blockers-now.ts';

@@ -1,6 +1,6 @@
 import type { KubeEvent } from '@drydock/apimachinery';
 import { type JsonObject, mergePatch, sameJson } from '@drydock/apimachinery';
-import type { DrainPolicy } from '../request/policy.ts';
+import type { DrainPolicy } from '../drain/policy.ts';
 import { type MaintenanceRequest, pathOf } from '../request/request.ts';
 import type { Write } from '../write.ts';
 

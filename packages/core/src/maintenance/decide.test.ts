@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Budget } from '../drain/budgets/budget.ts';
+import { seedPolicy } from '../drain/policy.ts';
 import type { Member } from '../quorum/quorum.ts';
-import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import {
   at,

@@ -1,7 +1,7 @@
 import { earliest } from '@drydock/apimachinery';
+import type { Report } from '../request/report.ts';
 import type { Decision } from './decision.ts';
 import { type ReconcileContext, type ReconcileStep, startContext } from './reconcile-context.ts';
-import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { cancelVmEvictions } from './steps/cancel-vm-evictions.ts';
 import { claim } from './steps/claim.ts';

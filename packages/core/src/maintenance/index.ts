@@ -6,7 +6,6 @@ export { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 export { filterContextOf } from './filter-context.ts';
 export { releaseDuringWorkAnnotation } from './plan-work.ts';
 export { notAllowedText, problemWrite } from './problem.ts';
-export { type Problem, type Report, withContest, withStay } from './report.ts';
 export { emptyMemo, type NodeSnapshot, type ReconcileMemo, type Self } from './snapshot.ts';
 export {
   type OperatorPod,

@@ -1,7 +1,7 @@
 import { labelOf } from '@drydock/apimachinery';
 import type { BlockerInfo } from '../drain/blockers/blocker.ts';
+import type { Problem } from '../request/report.ts';
 import { hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
-import type { Problem } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 
 /**

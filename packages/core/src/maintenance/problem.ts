@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, statusChange } from '@drydock/apimachinery';
+import type { Problem, Report } from '../request/report.ts';
 import { type MaintenanceRequest, statusPathOf } from '../request/request.ts';
 import type { Write } from '../write.ts';
-import type { Problem, Report } from './report.ts';
 
 /**
  * Returns the text for a collection that the decision needs and that this user has no permission to

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { nothingTracked } from '../drain/vm/tracking.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../testing/make.ts';
 import { makeProgress } from '../testing/make-context.ts';
-import { nothingTracked } from '../vm/tracking.ts';
 import { isActive, isDraining, kubeEventFor, startContext } from './reconcile-context.ts';
 import { emptyMemo } from './snapshot.ts';
 

@@ -7,16 +7,16 @@ import type { PlanWork } from '../drain/filters.ts';
 import type { Attempt } from '../drain/outcome/retry.ts';
 import type { EvictionRequestsKnown } from '../drain/responders/eviction-request.ts';
 import type { ActiveResponder } from '../drain/responders/lifecycle-eviction.ts';
+import type { VmTrackingState } from '../drain/vm/tracking.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
+import type { Problem } from '../request/report.ts';
 import type { KindAdapter, MaintenanceRequest } from '../request/request.ts';
 import type { HostView } from '../vm/host.ts';
-import type { VmTrackingState } from '../vm/tracking.ts';
 import type { NodeVms } from '../vm/vm-pod.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
-import type { Problem } from './report.ts';
 import type { OperatorView } from './successor.ts';
 
 /**

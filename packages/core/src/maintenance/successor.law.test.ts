@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { seedPolicy } from '../drain/policy.ts';
 import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
-import { seedPolicy } from '../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import {
   at,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Attempt } from '../drain/outcome/retry.ts';
-import { seedPolicy } from '../request/policy.ts';
+import { seedPolicy } from '../drain/policy.ts';
 import { noHistory } from '../request/request.ts';
 import {
   at,

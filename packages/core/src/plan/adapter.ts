@@ -1,5 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import type { DrainPolicy } from '../request/policy.ts';
+import type { DrainPolicy } from '../drain/policy.ts';
 import type { Plan } from './plan.ts';
 import type { Approval, PlanDecision, RecordSlice } from './snapshot.ts';
 

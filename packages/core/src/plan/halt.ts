@@ -1,4 +1,5 @@
 import { resolveAmount } from '@drydock/apimachinery';
+import type { PlanSnapshot } from './snapshot.ts';
 import { inOrder } from './start/ramp.ts';
 import { isUsed, type StageNodes, verdictsIn } from './start/stages.ts';
 import type { PlanView } from './view.ts';
@@ -22,6 +23,11 @@ function hasWorked(stage: StageNodes, { verdicts }: PlanView): boolean {
 const remedy =
   'look at status.failures, then set them aside with drydock plan retry, or abort the plan';
 
+/** Returns why no plan starts anything; undefined as long as they may. */
+export function haltOfAll({ halted }: Pick<PlanSnapshot, 'halted'>): string | undefined {
+  return halted === undefined ? undefined : `all plans are halted: ${halted}`;
+}
+
 /**
  * Returns why the plan starts nothing any more: more nodes have failed than are allowed, too many
  * in a row, or too many in its first stage. Everything in progress goes on. Undefined as long as
@@ -30,7 +36,8 @@ const remedy =
 export function haltedBy(view: PlanView): string | undefined {
   const { snapshot, failures, counts, stages } = view;
   const { maxFailures, consecutive, inFirstStage } = snapshot.plan.halt;
-  if (snapshot.halted !== undefined) return `all plans are halted: ${snapshot.halted}`;
+  const all = haltOfAll(snapshot);
+  if (all !== undefined) return all;
   if (view.gateHalt !== undefined)
     return `gate ${view.gateHalt.gate} was false: ${view.gateHalt.message}: ${remedy}`;
   const allowed =

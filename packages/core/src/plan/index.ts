@@ -1,3 +1,4 @@
+export { planAnnotation } from '../plan-annotation.ts';
 export type { PlanAdapter } from './adapter.ts';
 export { doneSince, type OtherRecords } from './contest.ts';
 export { decidePlan } from './decide.ts';
@@ -43,7 +44,6 @@ export {
   type Plan,
   type PlanPhase,
   type Prepare,
-  planAnnotation,
   planApi,
   planPhases,
   plansPath,

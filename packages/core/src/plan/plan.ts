@@ -11,9 +11,6 @@ export const planApi = 'drydock.dev/v1alpha1';
 export const plansPath = `/apis/${planApi}/maintenanceplans`;
 export const planFinalizer = 'drydock.dev/maintenance-plan';
 
-/** Annotation on a Maintenance and on a pod: the name of the MaintenancePlan that it is part of. */
-export const planAnnotation = 'drydock.dev/maintenance-plan';
-
 export const planPhases = [
   'Pending',
   'AwaitingApproval',

@@ -1,4 +1,4 @@
-import { haltedBy } from './halt.ts';
+import { haltedBy, haltOfAll } from './halt.ts';
 import { pauseNow, pauseText } from './pause.ts';
 import type { Plan } from './plan.ts';
 import type { PlanSnapshot, WaitReason } from './snapshot.ts';
@@ -22,6 +22,10 @@ export type Stop = {
   readonly until?: Temporal.Instant;
 };
 
+function haltStop(reason: string): Stop {
+  return { kind: 'Halted', message: reason, halted: reason };
+}
+
 /** Returns what stops the plan now; undefined while it may begin something. */
 export function stopOf(view: PlanView, now: Temporal.Instant): Stop | undefined {
   const { plan } = view.snapshot;
@@ -29,7 +33,7 @@ export function stopOf(view: PlanView, now: Temporal.Instant): Stop | undefined 
   const halted = reason === undefined ? {} : { halted: reason };
   if (plan.deleting) return { kind: 'Deleting', message: 'the plan is being deleted', ...halted };
   if (plan.aborted) return { kind: 'Aborted', message: 'the plan is aborted', ...halted };
-  if (reason !== undefined) return { kind: 'Halted', message: reason, ...halted };
+  if (reason !== undefined) return haltStop(reason);
   const pause = pauseNow(plan, now);
   return (
     pause && {
@@ -46,17 +50,16 @@ export function isEnding({ deleting, aborted }: Plan): boolean {
 }
 
 /**
- * Returns the stop that hooks of a node wait for: for a deleted plan only a halt of all plans,
- * because its own halts would end with a retry, and it has none any more.
+ * Returns the stop that hooks of a node wait for: the stop of the plan, but for a deleted plan only
+ * a halt of all plans, because its own halts would end with a retry, and it has none any more.
  */
 export function stopOfHooks(
   stop: Stop | undefined,
-  { halted: all }: Pick<PlanSnapshot, 'halted'>,
+  snapshot: Pick<PlanSnapshot, 'halted'>,
 ): Stop | undefined {
   if (stop?.kind !== 'Deleting') return stop;
-  return all === undefined || stop.halted === undefined
-    ? undefined
-    : { ...stop, kind: 'Halted', message: stop.halted };
+  const reason = haltOfAll(snapshot);
+  return reason === undefined ? undefined : haltStop(reason);
 }
 
 /** Returns the reason of waiting work. */

@@ -1,5 +1,5 @@
+import type { DrainPolicy } from '../drain/policy.ts';
 import { noMarks } from '../node/marks.ts';
-import type { DrainPolicy } from './policy.ts';
 import { type KindAdapter, type MaintenanceRequest, noHistory } from './request.ts';
 
 const nothing = { reason: '', message: '' };

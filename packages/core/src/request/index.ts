@@ -8,7 +8,7 @@ export {
   notServed,
   removal,
 } from './maintenance-input.ts';
-export { type DrainPolicy, type PodPick, type Rung, seedPolicy } from './policy.ts';
+export { type Problem, type Report, withContest, withStay } from './report.ts';
 export {
   byAge,
   type Claim,

@@ -1,11 +1,11 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { pathSegment } from '@drydock/apimachinery';
-import type { Report } from '../maintenance/report.ts';
+import type { DrainPolicy } from '../drain/policy.ts';
+import type { VmTrackingState } from '../drain/vm/tracking.ts';
 import type { Marks } from '../node/marks.ts';
 import { taintId } from '../node/node.ts';
 import type { QuorumRule } from '../quorum/quorum.ts';
-import type { VmTrackingState } from '../vm/tracking.ts';
-import type { DrainPolicy } from './policy.ts';
+import type { Report } from './report.ts';
 import type { MaintenanceFailure, MaintenanceLevel, MaintenanceState } from './words.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { Budget } from '../drain/budgets/budget.ts';
+import { seedPolicy } from '../drain/policy.ts';
 import type { EvictionRequest } from '../drain/responders/eviction-request.ts';
 import type { Lease } from '../lease/lease.ts';
-import type { Report } from '../maintenance/report.ts';
 import { emptyMemo, type NodeSnapshot } from '../maintenance/snapshot.ts';
 import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
-import { seedPolicy } from '../request/policy.ts';
+import type { Report } from '../request/report.ts';
 import { type KindAdapter, type MaintenanceRequest, noHistory } from '../request/request.ts';
 
 /**

@@ -5,7 +5,7 @@ import { doneSince } from '../plan/contest.ts';
 import { decidePlan } from '../plan/decide.ts';
 import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
-import { type Plan, planAnnotation } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan.ts';
 import { sortRecords } from '../plan/records.ts';
 import type {
   Approval,
@@ -20,6 +20,7 @@ import type {
 import { outagesOf } from '../plan/unavailability.ts';
 import { isUnderWayNow } from '../plan/under-way.ts';
 import { viewOf } from '../plan/view.ts';
+import { planAnnotation } from '../plan-annotation.ts';
 import { membersOf } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';

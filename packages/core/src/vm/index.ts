@@ -25,6 +25,5 @@ export {
 } from './kubevirt-state.ts';
 export { plainVmPolicy, type VmPolicy } from './policy.ts';
 export { defaultServerPolicy, type ServerPolicy } from './server-policy.ts';
-export { nothingTracked, type VmTrackingState } from './tracking.ts';
 export type { NodeVms } from './vm-pod.ts';
 export { countVms, isOnItsWay, type VmState, type VmStatus } from './vm-status.ts';

@@ -1,7 +1,7 @@
-import { drainBehaviorOf } from '@drydock/core/drain';
+import { drainBehaviorOf, seedPolicy } from '@drydock/core/drain';
 import type { DrainInputs } from '@drydock/core/maintenance';
 import { blockersNow, filterContextOf } from '@drydock/core/maintenance';
-import { drainRequest, seedPolicy } from '@drydock/core/request';
+import { drainRequest } from '@drydock/core/request';
 import type { DrainPreview } from '../scene.ts';
 import { blockerView } from './views.ts';
 

@@ -16,32 +16,33 @@ const newline = 0x0a;
 /**
  * Splits a stream into lines. A line may come in many chunks and a chunk may hold many lines; a
  * byte 0x0a is always a newline in UTF-8, so lines are split before decoding. Text after the last
- * newline at the end of the stream was cut off, and is dropped.
+ * newline at the end of the stream was cut off, and is dropped. Throws for a line that is longer
+ * than `longest` bytes, whether it has ended or not.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
+  longest = maxLineLength,
 ): AsyncGenerator<readonly string[]> {
   let pieces: Buffer[] = [];
   let length = 0;
+  const grow = (by: number): void => {
+    length += by;
+    if (length > longest) throw new Error(`a line of the watch is longer than ${longest} bytes`);
+  };
   for await (const bytes of chunks) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const lines: string[] = [];
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      const tail = chunk.toString('utf8', start, end);
-      lines.push(
-        pieces.length === 0
-          ? tail
-          : Buffer.concat([...pieces, chunk.subarray(start, end)]).toString('utf8'),
-      );
+      grow(end - start);
+      const tail = chunk.subarray(start, end);
+      lines.push((pieces.length === 0 ? tail : Buffer.concat([...pieces, tail])).toString('utf8'));
       pieces = [];
       length = 0;
       start = end + 1;
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start));
-    length += chunk.length - start;
-    if (length > maxLineLength)
-      throw new Error(`a line of the watch is longer than ${maxLineLength} bytes`);
+    grow(chunk.length - start);
     yield lines;
   }
 }

@@ -1,7 +1,5 @@
 export { AdmissionHandler } from './admission-handler.ts';
 export { followCertificate } from './certificates/follow.ts';
 export { makeAuthority, makeServing } from './certificates/make.ts';
-export { mountedPair } from './certificates/mounted.ts';
 export { allowed, type Review } from './review.ts';
 export { serveWebhook } from './server.ts';
-export { startWebhook, type Webhook } from './webhook.ts';

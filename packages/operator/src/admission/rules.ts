@@ -89,10 +89,7 @@ export function taskOf(
   };
 }
 
-/**
- * Reports whether this can be the name of a node. Any other name is not read: it might lead to
- * another path.
- */
+/** Reports whether this can be the name of a node. No node with any other name is looked up. */
 function isNodeName(name: string): boolean {
   return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
 }

@@ -1,5 +1,5 @@
-import type { Problem } from '@drydock/core/maintenance';
 import { isTerminating, type Pod, readPod } from '@drydock/core/pod';
+import type { Problem } from '@drydock/core/request';
 import type { Api, Change, Watcher } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import type { Clock, Log, PanicHandler } from '@drydock/utils';

@@ -140,7 +140,7 @@ export class NodeSilences {
       if (there.has(node) || !nodes.has(node) || Temporal.Instant.compare(endsAt, now) <= 0)
         continue;
       this.#ended.add(node);
-      this.#log.info('somebody has ended the silence of a held node; not creating another', {
+      this.#log.info('a user has ended the silence of a held node; not creating another', {
         source: this.#source.title,
         node,
       });

@@ -1,1 +1,1 @@
-export { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';
+export { NodeReconciler } from './node-reconciler.ts';

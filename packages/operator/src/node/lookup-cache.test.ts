@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lookup } from '@drydock/core/maintenance';
-import type { ApiResponse } from '@drydock/kube-client';
+import type { ApiCall, ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { Cache } from '../cache/cache.ts';
 import { WindowFreshness } from '../cache/window-freshness.ts';
 import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { LookupCache, runLookups } from './lookup-cache.ts';
 
-async function look(lookup: Lookup, reply: () => ApiResponse) {
+async function look(lookup: Lookup, reply: (call: ApiCall) => ApiResponse) {
   const [lookedUp, log] = [new LookupCache(), new FakeLog()];
   const api = new ScriptedApi(reply);
   const knownWindows = new WindowFreshness({ api, log, clock: new VirtualClock() }, new Cache());
@@ -64,6 +64,23 @@ describe('the volumes of claims', () => {
     assert.deepEqual(await claim(() => failure(500, 'broken')), [false, undefined, 1]);
     assert.deepEqual(await claim(down), [false, undefined, 1]);
   });
+});
+
+test('a claim with a name that no object can have leads to no other object, and there is none', async () => {
+  const names = ['..', '', 'disk/status', '../../secrets/token', '%2e%2e', 'a'.repeat(1_000_000)];
+  for (const name of names) {
+    const key = `shop/${name}`;
+    const { isNew, lookedUp, warnings, paths } = await look(
+      { kind: 'PersistentVolumeClaim', key },
+      ({ path }) =>
+        missing('persistentvolumeclaims', decodeURIComponent(path.split('/').at(-1) ?? '')),
+    );
+    assert.match(
+      paths.join(' '),
+      /^\/api\/v1\/namespaces\/shop\/persistentvolumeclaims\/[^/ ]{1,2000}$/,
+    );
+    assert.deepEqual([isNew, lookedUp.volumes.get(key), warnings], [true, null, 0], name);
+  }
 });
 
 describe('whether a DaemonSet is there', () => {

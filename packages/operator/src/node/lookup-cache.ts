@@ -27,8 +27,14 @@ export class LookupCache {
 /** A lookup of one object. */
 type ObjectLookup = Extract<Lookup, { readonly kind: 'DaemonSet' | 'PersistentVolumeClaim' }>;
 
+/** Splits a key: no namespace has a `/` in it, but a name in a reference may have. */
+function partsOf(key: string): readonly [namespace: string, name: string] {
+  const cut = key.indexOf('/');
+  return [key.slice(0, cut), key.slice(cut + 1)];
+}
+
 function pathOf({ kind, key }: ObjectLookup): string {
-  const [namespace = '', name = ''] = key.split('/').map(pathSegment);
+  const [namespace, name] = partsOf(key).map(pathSegment);
   const [api, resource] =
     kind === 'DaemonSet' ? ['/apis/apps/v1', 'daemonsets'] : ['/api/v1', 'persistentvolumeclaims'];
   return `${api}/namespaces/${namespace}/${resource}/${name}`;
@@ -72,7 +78,7 @@ async function lookUpObject(
     log.warn('failed to look up an object', { kind, key, error }),
   );
   if (found === undefined) return false;
-  if (found.status === 200 || isMissing(key.split('/')[1] ?? '', found))
+  if (found.status === 200 || isMissing(partsOf(key)[1], found))
     return note(lookup, found, lookedUp);
   log.warn('failed to look up an object', { kind, key, status: found.status });
   return false;

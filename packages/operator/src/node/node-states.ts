@@ -1,6 +1,6 @@
 import { reasonOfId } from '@drydock/core/drain';
-import type { Problem } from '@drydock/core/maintenance';
 import { emptyMemo, type ReconcileMemo } from '@drydock/core/maintenance';
+import type { Problem } from '@drydock/core/request';
 import type { Overview } from '../ports.ts';
 
 /** Memory of one node. */

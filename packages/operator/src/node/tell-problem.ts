@@ -1,6 +1,5 @@
-import type { Problem } from '@drydock/core/maintenance';
 import { problemWrite } from '@drydock/core/maintenance';
-import type { MaintenanceRequest } from '@drydock/core/request';
+import type { MaintenanceRequest, Problem } from '@drydock/core/request';
 import type { Clock, PanicHandler } from '@drydock/utils';
 import type { Writer } from '../write/writer.ts';
 

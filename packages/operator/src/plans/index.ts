@@ -1,2 +1,2 @@
-export { planExpressions, planProblems } from './expressions.ts';
+export { planExpressions } from './expressions.ts';
 export { haltAnnotation, readWorkPod } from './plan-objects.ts';

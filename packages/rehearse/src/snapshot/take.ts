@@ -1,17 +1,13 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiResponse } from '@drydock/kube-client';
+import { listPages } from '@drydock/kube-client';
 import { Shared } from './files.ts';
 import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './kept.ts';
 import { redacted } from './kept-fields.ts';
 
 /** Limit of objects in one call. */
 const pageSize = 500;
-
-type Page = {
-  readonly items?: readonly JsonObject[] | null;
-  readonly metadata?: { readonly continue?: string };
-};
 
 type Listed =
   | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
@@ -20,19 +16,11 @@ type Listed =
 async function list(api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> {
   const { apiVersion, kind } = copied;
   const objects: JsonObject[] = [];
-  let next: string | undefined;
-  do {
-    const answer = await api.call({
-      method: 'GET',
-      path: pathOfKind(copied),
-      query: { limit: pageSize, continue: next },
-    });
-    if (answer.status !== 200) return { kind: 'refused', answer };
-    const { items, metadata } = answer.body as Page;
-    for (const item of items ?? [])
+  for await (const page of listPages(api, { path: pathOfKind(copied) }, () => pageSize)) {
+    if (page.kind === 'refused') return { kind: 'refused', answer: page.response };
+    for (const item of page.items as readonly JsonObject[])
       objects.push(shared.of(redacted({ apiVersion, kind, ...item })));
-    next = metadata?.continue === '' ? undefined : metadata?.continue;
-  } while (next !== undefined);
+  }
   return { kind: 'listed', objects };
 }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { secondsBetween } from '@drydock/apimachinery';
 import type { Attachment } from '../../drain/blockers/attachment.ts';
-import { type Rung, seedPolicy } from '../../request/policy.ts';
+import { type Rung, seedPolicy } from '../../drain/policy.ts';
+import type { Report } from '../../request/report.ts';
 import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
 import { at, makePod, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
 import { decide } from '../decide.ts';
-import type { Report } from '../report.ts';
 import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 
 /** Volumes of pods that have left are waited for. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { seedPolicy } from '../../request/policy.ts';
+import { seedPolicy } from '../../drain/policy.ts';
 import { noHistory } from '../../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { makeContext, makeDrain, makeProgress } from '../../testing/make-context.ts';

@@ -7,11 +7,11 @@ import {
   requestLease,
 } from '../../lease/lease.ts';
 import type { Node } from '../../node/node.ts';
+import type { Problem } from '../../request/report.ts';
 import { type LeaseName, leaseKey } from '../../request/request.ts';
 import type { Write } from '../../write.ts';
 import { isHeldAlready } from '../held.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
-import type { Problem } from '../report.ts';
 
 /**
  * Seconds after which a lost lease is tried again; after more than `allowedErrors` times it is

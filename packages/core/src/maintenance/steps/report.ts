@@ -19,9 +19,10 @@ import {
   tellsProgress,
 } from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/drain-counter.ts';
+import { nothingTracked } from '../../drain/vm/tracking.ts';
+import type { Report } from '../../request/report.ts';
 import { pathOf } from '../../request/request.ts';
 import type { MaintenanceState } from '../../request/words.ts';
-import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
 import type { Write } from '../../write.ts';
 import { carriesMarks } from '../held.ts';
@@ -35,7 +36,6 @@ import {
   type ReconcileContext,
   type RequestProgress,
 } from '../reconcile-context.ts';
-import type { Report } from '../report.ts';
 import type { ReconcileMemo, Restored } from '../snapshot.ts';
 import { isClaimed } from './claim.ts';
 import { released } from './drain/escalation.ts';

@@ -1,6 +1,6 @@
 import type { EvictionCandidate } from '../../../drain/plan.ts';
+import type { DrainPolicy } from '../../../drain/policy.ts';
 import { isTerminating, type Pod } from '../../../pod/pod.ts';
-import type { DrainPolicy } from '../../../request/policy.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
 import { escalationFor } from './escalation.ts';
 import { type DrainView, isStopped } from './view.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { secondsBetween } from '@drydock/apimachinery';
-import { type DrainPolicy, type Rung, seedPolicy } from '../../../request/policy.ts';
+import { type DrainPolicy, type Rung, seedPolicy } from '../../../drain/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../../../request/request.ts';
 import {
   at,

@@ -1,6 +1,6 @@
 import { earliest, secondsAfter, secondsBetween } from '@drydock/apimachinery';
 import type { EvictionCandidate } from '../../../drain/plan.ts';
-import type { Rung } from '../../../request/policy.ts';
+import type { Rung } from '../../../drain/policy.ts';
 import { shutDownAt } from '../../../vm/shut-down.ts';
 import type { VmPod } from '../../../vm/vm-pod.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';

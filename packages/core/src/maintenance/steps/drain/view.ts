@@ -5,8 +5,8 @@ import {
   type FilterContext,
   waitedForUntil,
 } from '../../../drain/filters.ts';
+import { type Rung, rungAt } from '../../../drain/policy.ts';
 import type { Pod } from '../../../pod/pod.ts';
-import { type Rung, rungAt } from '../../../request/policy.ts';
 import type { RequestProgress } from '../../reconcile-context.ts';
 
 /** View of the pods by one request. */

@@ -1,7 +1,7 @@
 import type { DrainBehavior } from '../../../drain/filters.ts';
+import { nothingTracked, trackVms, type VmTrackingState } from '../../../drain/vm/tracking.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import { lastMoveAt } from '../../../vm/estimate.ts';
-import { nothingTracked, trackVms, type VmTrackingState } from '../../../vm/tracking.ts';
 import { type VmPod, vmPodsOf } from '../../../vm/vm-pod.ts';
 import type { VmStatus } from '../../../vm/vm-status.ts';
 import type { ReconcileContext } from '../../reconcile-context.ts';

@@ -2,13 +2,29 @@ import { readFileSync } from 'node:fs';
 import { isObject, type JsonObject } from '@drydock/apimachinery';
 import { readPlanExpressions } from '@drydock/apis';
 import type { Connection } from '@drydock/kube-client';
-import { startWebhook, type Webhook } from '@drydock/operator/admission';
-import { planProblems } from '@drydock/operator/plans';
 import type { Log, PanicHandler } from '@drydock/utils';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
-import { isOpenShift } from '../shared/openshift.ts';
+import { startWebhook, type Webhook } from '../admission/webhook.ts';
+import { isOpenShift } from '../discovery/openshift.ts';
+import { planProblems } from '../plans/expressions.ts';
 import { metricsNames, type SharedCertificate } from './metrics-server.ts';
-import type { WebhookSettings } from './webhook-flags.ts';
+
+/** Checked settings of the webhook. */
+export type WebhookSettings = {
+  readonly port: number;
+  /** Namespace of the operator; the connection's when the environment names none. */
+  readonly namespace?: string;
+  readonly certDir?: string;
+  readonly service: string;
+  readonly configuration: string;
+  readonly extraNames: readonly string[];
+  readonly clientCaFile?: string;
+  /**
+   * Milliseconds for which the webhook responds after SIGTERM: as long as API servers may still
+   * send to this replica.
+   */
+  readonly shutdownDelayMs: number;
+};
 
 function clientCaIn(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;

@@ -1,10 +1,11 @@
 import { hostname } from 'node:os';
 import type { Api } from '@drydock/kube-client';
-import { makeAuthority, makeServing } from '@drydock/operator/admission';
-import type { Metrics } from '@drydock/operator/serving';
-import { type Address, Guard, listen, listenSecurely, type Page } from '@drydock/operator/serving';
 import type { KeyPair, Log, PanicHandler } from '@drydock/utils';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
+import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
+import { Guard } from '../serving/guard.ts';
+import type { Metrics } from '../serving/metrics.ts';
+import { type Address, listen, listenSecurely, type Page } from '../serving/server.ts';
 import { showMounted } from './mounted-certificate.ts';
 
 /** Settings for serving metrics. */

@@ -6,12 +6,6 @@ import type { Clock, Env, Log, PanicHandler } from '@drydock/utils';
 /** Seconds between retries. */
 const pause = 2;
 
-/**
- * Name of the leader's Lease, which the replaced operator uses too: so it and Drydock never act at
- * the same time.
- */
-export const leaderLease = '135b1886.medik8s.io';
-
 type ResourceList = { readonly resources?: readonly { readonly name: string }[] };
 
 /**
@@ -64,7 +58,7 @@ export async function isAnyServed(api: Api, adapters: readonly KindAdapter[]): P
 /**
  * Options for calls to an API server that may not respond yet: retried until the signal is aborted.
  */
-export type Reach = {
+export type DiscoveryOptions = {
   readonly api: Api;
   readonly clock: Clock;
   readonly log: Log;
@@ -77,7 +71,7 @@ export type Reach = {
  * the signal is aborted before.
  */
 export async function kindsHere(
-  { api, clock, log, defects, signal }: Reach,
+  { api, clock, log, defects, signal }: DiscoveryOptions,
   namespaces: ReturnType<typeof leaseNamespaces>,
 ): Promise<readonly KindAdapter[] | undefined> {
   while (!signal.aborted) {

@@ -1,8 +1,8 @@
-import { vmPodBlockerInfo } from '../drain/vm/vm-blockers.ts';
-import type { Pod } from '../pod/pod.ts';
-import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
-import { isStranded, migrationProgressOf, type NodeVms, type VmPod } from './vm-pod.ts';
-import type { VmState, VmStatus } from './vm-status.ts';
+import type { Pod } from '../../pod/pod.ts';
+import { hasEnded, type KubeVirtSettings, type Vmi } from '../../vm/kubevirt.ts';
+import { isStranded, migrationProgressOf, type NodeVms, type VmPod } from '../../vm/vm-pod.ts';
+import type { VmState, VmStatus } from '../../vm/vm-status.ts';
+import { vmPodBlockerInfo } from './vm-blockers.ts';
 
 /** States of the VMs of a node over the life of a maintenance. */
 export type VmTrackingState = {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Api } from '@drydock/kube-client';
-import { FakeLog, response, ScriptedApi } from '@drydock/operator/testing';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
-import type { Reach } from './kinds.ts';
+import { FakeLog, response, ScriptedApi } from '../testing/fakes.ts';
 import { isOpenShift } from './openshift.ts';
+import type { DiscoveryOptions } from './served-kinds.ts';
 
-function asking(api: Api, given: Partial<Reach> = {}): Reach {
+function asking(api: Api, given: Partial<DiscoveryOptions> = {}): DiscoveryOptions {
   const log = given.log ?? new FakeLog();
   return {
     api,

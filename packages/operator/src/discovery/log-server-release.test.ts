@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeLog, response, ScriptedApi } from '@drydock/operator/testing';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
-import { logServerVersion } from './server-release.ts';
+import { FakeLog, response, ScriptedApi } from '../testing/fakes.ts';
+import { logServerRelease } from './log-server-release.ts';
 
 function asking(log: FakeLog, clock = new VirtualClock()) {
   return {
@@ -14,7 +14,7 @@ function asking(log: FakeLog, clock = new VirtualClock()) {
 }
 async function said(body: unknown, status = 200): Promise<FakeLog> {
   const log = new FakeLog();
-  await logServerVersion({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
+  await logServerRelease({ ...asking(log), api: new ScriptedApi(() => response(status, body)) });
   return log;
 }
 
@@ -56,7 +56,7 @@ test('a server that cannot be reached is asked again', async () => {
     () => response(200, { major: '1', minor: '37' }),
   ];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
-  const told = logServerVersion({ ...asking(log, clock), api });
+  const told = logServerRelease({ ...asking(log, clock), api });
   await clock.advance(5000);
   await told;
   assert.equal(log.of('warn').length, 2);

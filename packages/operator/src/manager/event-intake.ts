@@ -1,20 +1,13 @@
 import { readCloudEvents } from '@drydock/clouds';
-import { type EventKind, eventKinds } from '@drydock/core';
+import type { EventKind } from '@drydock/core';
 import type { MachineEvent } from '@drydock/core/machine';
-import type { ActiveManager } from '@drydock/operator';
-import type { Address } from '@drydock/operator/serving';
-import { serveEvents } from '@drydock/operator/serving';
 import type { Log, PanicHandler } from '@drydock/utils';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
+import type { ActiveManager } from '../controller-manager.ts';
+import { serveEvents } from '../serving/event-intake.ts';
+import type { Address } from '../serving/server.ts';
 import { EventTokens } from './event-tokens.ts';
 import { showMounted } from './mounted-certificate.ts';
-
-export type IntakeFlags = {
-  readonly eventIntakeBindAddress?: string;
-  readonly eventIntakeTokenFile?: string;
-  readonly eventIntakeCertDir?: string;
-  readonly eventIntakeType?: readonly string[];
-};
 
 /** Settings of the intake of CloudEvents about machines. */
 export type IntakeSettings = {
@@ -24,35 +17,6 @@ export type IntakeSettings = {
   readonly certDir: string | undefined;
   readonly types: Readonly<Record<string, EventKind>>;
 };
-
-function typeOf(text: string): readonly [string, EventKind] {
-  const [type = '', word = ''] = text.split('=');
-  const kind = eventKinds.find(one => one === word);
-  if (type === '' || kind === undefined) {
-    throw new UsageError(
-      `invalid value "${text}" for --event-intake-type: expected TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`,
-    );
-  }
-  return [type, kind];
-}
-
-/** Checks the flags; returns undefined when the intake is disabled. */
-export function intakeSettings(
-  flags: IntakeFlags,
-  address: Address | undefined,
-): IntakeSettings | undefined {
-  const {
-    eventIntakeTokenFile: tokenFile = '',
-    eventIntakeType: types = [],
-    eventIntakeCertDir: certDir,
-  } = flags;
-  if (address === undefined) return undefined;
-  if (tokenFile === '')
-    throw new UsageError(
-      '--event-intake-token-file is required: it holds the tokens that senders must present',
-    );
-  return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
-}
 
 /**
  * Accepts CloudEvents until the returned function is called; while another replica leads, senders

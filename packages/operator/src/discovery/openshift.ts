@@ -1,4 +1,4 @@
-import type { Reach } from './kinds.ts';
+import type { DiscoveryOptions } from './served-kinds.ts';
 
 /** Seconds between retries. */
 const pause = 2;
@@ -7,7 +7,13 @@ const pause = 2;
  * Returns whether the cluster is OpenShift: it serves config.openshift.io/v1. Retries until the API
  * server responds; false when the signal is aborted before. Never rejects.
  */
-export async function isOpenShift({ api, clock, log, defects, signal }: Reach): Promise<boolean> {
+export async function isOpenShift({
+  api,
+  clock,
+  log,
+  defects,
+  signal,
+}: DiscoveryOptions): Promise<boolean> {
   while (!signal.aborted) {
     try {
       const { status } = await api.call(

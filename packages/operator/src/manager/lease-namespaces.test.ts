@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { served } from '@drydock/apis';
 import type { ApiCall } from '@drydock/kube-client';
-import { FakeLog } from '@drydock/operator/testing';
 import { PanicHandler } from '@drydock/utils';
+import { FakeLog } from '../testing/fakes.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });

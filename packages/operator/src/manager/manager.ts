@@ -1,29 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KindAdapter } from '@drydock/core/request';
-import type { Fence, Recorder } from '@drydock/kube-client';
+import type { ConnectOptions, Fence, Recorder } from '@drydock/kube-client';
 import { type Connection, connect, EventRecorder, elect } from '@drydock/kube-client';
-import type { AlertSilencer, Monitoring } from '@drydock/operator';
-import { ActiveManager, type ControllerManager, controllerManager } from '@drydock/operator';
-import { Notifier, openMonitoring } from '@drydock/operator/monitoring';
-import type { NodeReconcilerOptions } from '@drydock/operator/node';
-import { type Address, listen, type Metrics, metrics, type Page } from '@drydock/operator/serving';
 import type { Env, Log } from '@drydock/utils';
 import { errorText, PanicHandler, systemClock, UsageError } from '@drydock/utils';
-import { pinoLog } from '@drydock/utils/pino-log';
-import { connectionOf } from '../shared/connection-flags.ts';
-import { kindsHere, leaderLease } from '../shared/kinds.ts';
-import { isOpenShift } from '../shared/openshift.ts';
-import { logServerVersion } from '../shared/server-release.ts';
-import { stopSignal } from '../shared/stop-signal.ts';
-import { version } from '../shared/version.ts';
+import { ActiveManager, type ControllerManager, controllerManager } from '../controller-manager.ts';
+import { leaderLease } from '../discovery/leader-lease.ts';
+import { logServerRelease } from '../discovery/log-server-release.ts';
+import { isOpenShift } from '../discovery/openshift.ts';
+import { kindsHere } from '../discovery/served-kinds.ts';
+import { Notifier } from '../monitoring/notifications/notifier.ts';
+import { openMonitoring } from '../monitoring/sources.ts';
+import type { NodeReconcilerOptions } from '../node/node-reconciler.ts';
+import type { AlertSilencer, Monitoring } from '../ports.ts';
+import { type Metrics, metrics } from '../serving/metrics.ts';
+import { type Address, listen, type Page } from '../serving/server.ts';
 import { installCrashHandlers } from './crash-handlers.ts';
 import { openEventIntake } from './event-intake.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 import { openMetrics, SharedCertificate } from './metrics-server.ts';
-import { openOperatorDashboard } from './operator-dashboard.ts';
-import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
-import { openWebhook } from './webhook.ts';
+import type { ManagerSettings } from './settings.ts';
+import { type OpenWebhook, openWebhook } from './webhook.ts';
 
 /** Milliseconds for events that are still in flight at the end. */
 const flushMs = 2000;
@@ -92,7 +90,7 @@ type Parts = {
   readonly connection: Connection;
   readonly recorder: Recorder;
   readonly metrics: Metrics;
-  readonly settings: OperatorSettings;
+  readonly settings: ManagerSettings;
   readonly monitoring: (Monitoring & AlertSilencer) | undefined;
   readonly log: Log;
   readonly defects: PanicHandler;
@@ -160,7 +158,7 @@ async function findOut(
   signal: AbortSignal,
 ): Promise<ServedKinds | undefined> {
   const asking = { api, clock: systemClock, log, defects, signal };
-  await logServerVersion(asking);
+  await logServerRelease(asking);
   const adapters = await kindsHere(asking, settings);
   const openShift = await isOpenShift(asking);
   if (adapters === undefined) return undefined;
@@ -173,7 +171,7 @@ async function findOut(
  * port for the probes before it contends: since this process has that port, the others have ended,
  * and their lease is taken without waiting.
  */
-function ownPrefixOf({ podUid, healthAddress }: OperatorSettings): string | undefined {
+function ownPrefixOf({ podUid, healthAddress }: ManagerSettings): string | undefined {
   return podUid === undefined || healthAddress === undefined || healthAddress.port === 0
     ? undefined
     : `${hostname()}_${podUid}_`;
@@ -254,16 +252,14 @@ async function work(
 }
 
 function connectFor(
-  flags: OperatorFlags,
-  env: Env,
-  log: Log,
+  { cluster, env, version, log }: ManagerOptions,
   all: Metrics,
   defects: PanicHandler,
 ): Promise<Connection> {
   return connect({
-    ...connectionOf(flags),
+    ...cluster,
     env,
-    userAgent: `drydock/${version()}`,
+    userAgent: `drydock/${version}`,
     log,
     onResponse: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
     defects,
@@ -271,7 +267,7 @@ function connectFor(
 }
 
 function openNotifier(
-  { notificationConfig: file }: OperatorSettings,
+  { notificationConfig: file }: ManagerSettings,
   { notificationMeter: meter }: Metrics,
   log: Log,
   defects: PanicHandler,
@@ -282,16 +278,11 @@ function openNotifier(
 }
 
 function openSources(
-  { monitoringConfig: file }: OperatorSettings,
+  { monitoringConfig: file }: ManagerSettings,
   { monitoringMeter: meter }: Metrics,
   log: Log,
 ): ReturnType<typeof openMonitoring> | undefined {
   return file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter });
-}
-
-function processLog({ logFormat: format, logLevel: level }: OperatorSettings): Log {
-  const stream = process.stderr;
-  return pinoLog({ format, level, stream, colour: stream.isTTY });
 }
 
 function eventRecorder(connection: Connection, log: Log, defects: PanicHandler): EventRecorder {
@@ -307,9 +298,9 @@ function eventRecorder(connection: Connection, log: Log, defects: PanicHandler):
 
 /** Serves health, metrics and the intake of events. Returns what ends each. */
 async function serveAll(
-  settings: OperatorSettings,
+  settings: ManagerSettings,
   activeManager: ActiveManager,
-  webhook: Awaited<ReturnType<typeof openWebhook>>,
+  webhook: OpenWebhook,
   signal: AbortSignal,
   metricsOptions: Parameters<typeof openMetrics>[1],
 ): Promise<readonly (() => void)[]> {
@@ -322,13 +313,46 @@ async function serveAll(
   ];
 }
 
+/** Parts of the process that a server beside it shares. */
+export type SharedParts = {
+  readonly connection: Connection;
+  readonly log: Log;
+  readonly defects: PanicHandler;
+};
+
+/** Options of the operator's process. */
+type ManagerOptions = {
+  readonly settings: ManagerSettings;
+  /** Choice of the cluster. */
+  readonly cluster: Pick<
+    ConnectOptions,
+    'kubeconfig' | 'context' | 'overrides' | 'requestTimeoutMs'
+  >;
+  readonly env: Env;
+  readonly version: string;
+  readonly log: Log;
+  /**
+   * Function that serves something else in every replica, leader or not, for example a dashboard;
+   * returns what closes it.
+   */
+  readonly serveBeside?: (shared: SharedParts, signal: AbortSignal) => Promise<() => Promise<void>>;
+};
+
+/** The operator's process, connected to its cluster. */
+type Manager = {
+  /**
+   * Runs until the signal is aborted; resolves when everything is closed. Throws a UsageError when
+   * an address or a file of the settings is not available. Called once.
+   */
+  start(signal: AbortSignal): Promise<void>;
+};
+
 /**
- * `drydock operator`: runs until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a
- * KubeconfigError without a cluster.
+ * Connects to the cluster and begins to serve the webhook, if there is one. Throws a UsageError for
+ * settings that are not usable, a KubeconfigError without a cluster.
  */
-export async function operator(flags: OperatorFlags, env: Env): Promise<void> {
-  const settings = operatorSettings(flags, env, process.stderr.isTTY);
-  const log = processLog(settings);
+export async function newManager(options: ManagerOptions): Promise<Manager> {
+  const { settings, version, log } = options;
   const activeManager = new ActiveManager();
   const all = metrics(
     () => activeManager.overview(),
@@ -336,52 +360,37 @@ export async function operator(flags: OperatorFlags, env: Env): Promise<void> {
   );
   const defects = new PanicHandler({ log, meter: all.meter });
   installCrashHandlers(defects);
-  const connection = await connectFor(flags, env, log, all, defects);
+  const connection = await connectFor(options, all, defects);
   const events = eventRecorder(connection, log, defects);
   const notifier = openNotifier(settings, all, log, defects);
   const recorder: Recorder = {
     record: event => [events, notifier].forEach(each => each?.record(event)),
   };
   const webhookCertificate = settings.webhook && new SharedCertificate();
-  const webhook = await openWebhook(
-    settings.webhook,
-    connection,
-    { log, defects },
-    webhookCertificate,
-  );
-  const signal = stopSignal(log);
-  webhook.lastUntil(signal);
-  const closers = await serveAll(settings, activeManager, webhook, signal, {
-    all,
-    api: connection,
-    log,
-    defects,
-    webhookCertificate,
-  });
-  const { leaderElect } = settings;
-  log.info('drydock operator', { version: version(), server: connection.server, leaderElect });
-  const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
-  const parts = {
-    connection,
-    recorder,
-    metrics: all,
-    settings,
-    monitoring: openSources(settings, all, log),
-    log,
-    defects,
-    leaderNamespace,
+  const shared = { connection, log, defects };
+  const webhook = await openWebhook(settings.webhook, connection, shared, webhookCertificate);
+  const start = async (signal: AbortSignal): Promise<void> => {
+    webhook.lastUntil(signal);
+    const closers = await serveAll(settings, activeManager, webhook, signal, {
+      all,
+      api: connection,
+      log,
+      defects,
+      webhookCertificate,
+    });
+    const { leaderElect } = settings;
+    log.info('drydock operator', { version, server: connection.server, leaderElect });
+    const leaderNamespace = settings.leaderNamespace ?? connection.namespace;
+    const monitoring = openSources(settings, all, log);
+    const parts = { ...shared, recorder, metrics: all, settings, monitoring, leaderNamespace };
+    const closeBeside = await options.serveBeside?.(shared, signal);
+    await work(parts, activeManager, leaderNamespace, signal);
+    await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
+    await closeBeside?.();
+    await webhook.close();
+    for (const close of closers) close();
+    connection.close();
+    log.info('stopped');
   };
-  const closeDashboard = await openOperatorDashboard(
-    settings,
-    connection,
-    { log, defects },
-    signal,
-  );
-  await work(parts, activeManager, leaderNamespace, signal);
-  await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
-  await closeDashboard();
-  await webhook.close();
-  for (const close of closers) close();
-  connection.close();
-  log.info('stopped');
+  return { start };
 }

@@ -1,8 +1,8 @@
 import type { Blocker } from '../drain/blockers/blocker.ts';
 import type { DrainCounts } from '../drain/drain-counter.ts';
-import type { MaintenanceFailure, MaintenanceState } from '../request/words.ts';
-import type { VmTrackingState } from '../vm/tracking.ts';
+import type { VmTrackingState } from '../drain/vm/tracking.ts';
 import type { VmStatus } from '../vm/vm-status.ts';
+import type { MaintenanceFailure, MaintenanceState } from './words.ts';
 
 /**
  * Reason why a maintenance as a whole does not go on: machines read the reason, people the message.

@@ -2,7 +2,7 @@ import { pathSegment, statusMessage } from '@drydock/apimachinery';
 import { type KindAdapter, leaseNames } from '@drydock/core/request';
 import type { Api, ApiResponse } from '@drydock/kube-client';
 import type { Log } from '@drydock/utils';
-import type { Reach } from '../shared/kinds.ts';
+import type { DiscoveryOptions } from '../discovery/served-kinds.ts';
 
 /**
  * Namespaces in which the operators of a cluster coordinate by leases on nodes; created at the
@@ -71,7 +71,7 @@ async function prepare(api: Api, namespace: string, log: Log, signal: AbortSigna
 
 /** Creates missing namespaces. Never rejects: a failure shows again with the first lease. */
 export async function prepareLeaseNamespaces(
-  { api, log, defects, signal }: Omit<Reach, 'clock'>,
+  { api, log, defects, signal }: Omit<DiscoveryOptions, 'clock'>,
   adapters: readonly KindAdapter[],
 ): Promise<void> {
   for (const namespace of new Set(leaseNames(adapters, 'x').map(one => one.namespace))) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { mountedPair } from '@drydock/operator/admission';
 import type { KeyPair, Log, PanicHandler } from '@drydock/utils';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
+import { mountedPair } from '../admission/certificates/mounted.ts';
 
 /** Milliseconds between reads; the kubelet replaces a mounted Secret within a minute. */
 const lookEveryMs = 10_000;

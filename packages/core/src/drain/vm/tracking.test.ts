@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { at, makePod } from '../testing/make.ts';
+import { at, makePod } from '../../testing/make.ts';
 import {
   launcherOf,
   makeMigration,
@@ -8,11 +8,11 @@ import {
   makeVmi,
   makeVms,
   unplacedOf,
-} from '../testing/make-vms.ts';
-import { unsaid, type Vmi, type VmMigration } from './kubevirt.ts';
+} from '../../testing/make-vms.ts';
+import { unsaid, type Vmi, type VmMigration } from '../../vm/kubevirt.ts';
+import { vmPodsOf } from '../../vm/vm-pod.ts';
+import { hasGone, type VmState, type VmStatus } from '../../vm/vm-status.ts';
 import { nothingTracked, trackVms } from './tracking.ts';
-import { vmPodsOf } from './vm-pod.ts';
-import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
 function standingOf(
   vmi: Vmi,

@@ -1,1 +1,0 @@
-export { problemsOfPlan } from './webhook.ts';

@@ -1,1 +1,0 @@
-export { leaderLease } from './kinds.ts';

@@ -1,0 +1,2 @@
+export { leaderLease } from './leader-lease.ts';
+export { isAnyServed, kindsHere, kindsOf } from './served-kinds.ts';

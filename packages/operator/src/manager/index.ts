@@ -1,0 +1,4 @@
+export type { IntakeSettings } from './event-intake.ts';
+export { newManager, type SharedParts } from './manager.ts';
+export type { ManagerSettings } from './settings.ts';
+export { problemsOfPlan, type WebhookSettings } from './webhook.ts';
