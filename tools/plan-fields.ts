@@ -37,7 +37,7 @@ export function planFieldsFile(): readonly [string, string] {
   return [
     'packages/apis/src/maintenance-plan/plan-fields.ts',
     [
-      "import type { FieldPaths } from '../known-fields.ts';",
+      "import type { FieldPaths } from '../read.ts';",
       '',
       '/** Of spec of a MaintenancePlan. Generated from its schema: npm run generate. */',
       'export const planFields: FieldPaths = [',

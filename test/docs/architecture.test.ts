@@ -18,7 +18,7 @@ const named = [...text.matchAll(/`([a-z/-]+\.ts)`, `(\w+)`/g)].map(([, file = ''
 }));
 
 test('each of the ten steps on the path of a NodeMaintenance names a file and something that it exports', () => {
-  const path = text.slice(0, text.indexOf('## Words'));
+  const path = text.slice(0, text.indexOf('## Rules of the flow'));
   assert.equal(path.match(/^\d+\. `[a-z/-]+\.ts`, `\w+`: /gm)?.length, 10);
   for (const { file, name } of named) {
     const source = readFileSync(join(root, 'packages', file), 'utf8');
@@ -45,7 +45,7 @@ test('every file and folder of packages that the page names exists', () => {
 });
 
 test('every type and function of the glossary is in the code', () => {
-  const glossary = text.slice(text.indexOf('## Words'), text.indexOf('## The flow\n'));
+  const glossary = text.slice(text.indexOf('## Words'), text.indexOf('## Dependencies'));
   const meanings = glossary.split('\n').flatMap(line => line.split('|')[2] ?? []);
   const types = meanings.flatMap(meaning =>
     [...meaning.matchAll(/`([A-Z]\w+)`/g)].map(([, name = '']) => name),

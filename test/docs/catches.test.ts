@@ -39,24 +39,24 @@ const harmless: Readonly<Record<string, string>> = {
   'operator/src/admission/certificates/plan.ts':
     'a certificate that others may have written is read',
   'kube-client/src/config/exec.ts': 'an early renewal: the one that has to come of it tells',
-  'kube-client/src/config/in-cluster.ts': 'a file is read',
+  'kube-client/src/config/files.ts': 'a file is read',
   'kube-client/src/http/exchange.ts':
     'a request of node:http; what it throws goes through RoundTripper.failure, which tells',
-  'kube-client/src/http/http2-exchange.ts': 'a request of node:http2; likewise',
-  'kube-client/src/watch/watch-lines.ts': 'JSON.parse of a line',
+  'kube-client/src/http/http2-session.ts': 'a request of node:http2; likewise',
+  'kube-client/src/watch/watch.ts': 'JSON.parse of a line',
   'dashboard/src/http/dashboard.ts': 'JSON.parse of a body',
-  'operator/src/monitoring/refusal.ts': 'JSON.parse of an answer',
+  'operator/src/monitoring/source.ts': 'JSON.parse of an answer',
   'openstack/src/identity.ts': 'JSON.parse of an answer',
   'clouds/src/aws/client.ts':
     "the SDK's own call: what it throws at an answer that it cannot read is no fault of ours",
   'clouds/src/aws/region.ts': 'a YAML parser reads what others wrote',
   'clouds/src/cloudevents.ts': 'decodeURIComponent of a header, JSON.parse of a body',
   'clouds/src/metadata/http.ts': 'JSON.parse of an answer',
-  'operator/src/manager/event-tokens.ts': 'files are read',
+  'operator/src/manager/event-intake.ts': 'files are read',
   'apimachinery/src/time.ts': 'Temporal reads a text',
   'core/src/hold/hold-record.ts': 'JSON.parse of an annotation',
   'core/src/window/spans.ts': 'the cron library reads a text',
-  'core/src/plan/rehearsal/summary.ts': 'JSON.parse of a line',
+  'core/src/plan/rehearsal/rehearsal.ts': 'JSON.parse of a line',
 };
 
 /** Those that hand the error to something that tells. */

@@ -127,7 +127,7 @@ describe('real nodes', { skip, timeout: 240_000 }, () => {
 
   /**
    * The simulated kubelets of the embedded cluster do the same
-   * (packages/kube-sim/src/actors/static-pods.ts).
+   * (packages/kube-sim/src/actors/node-info.ts).
    */
   test('a mirror that is deleted comes back when its kubelet syncs the pod again, and the containers run on', async t => {
     staticPod(bed.node('node-1'), 'forced', space);

@@ -46,7 +46,7 @@ const elsewhere: readonly Elsewhere[] = [
       'create subjectaccessreviews.authorization.k8s.io',
     ],
     because: 'nobody asks for metrics, nor for what needs a right of its own at the webhook',
-    file: 'packages/apimachinery/src/access-review.ts',
+    file: 'packages/apimachinery/src/status.ts',
     words: "TokenReview: 'authentication.k8s.io',\n  SubjectAccessReview: 'authorization.k8s.io',",
   },
   {
@@ -73,7 +73,7 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['get persistentvolumeclaims'],
     because: 'no pod of a story has a volume',
-    file: 'packages/operator/src/node/lookup-cache.ts',
+    file: 'packages/operator/src/node/take-snapshot.ts',
     words: "'persistentvolumeclaims'",
   },
   {
@@ -83,7 +83,7 @@ const elsewhere: readonly Elsewhere[] = [
       'kubeadmcontrolplanes.controlplane.cluster.x-k8s.io',
     ),
     because: 'the simulated machine APIs have machines and MachineSets alone',
-    file: 'packages/operator/src/machines/machine-kinds.ts',
+    file: 'packages/operator/src/machines/machine-cache.ts',
     words: "plural: 'kubeadmcontrolplanes'",
   },
   {
@@ -113,7 +113,7 @@ const elsewhere: readonly Elsewhere[] = [
   {
     rights: ['update virtualmachineinstances.subresources.kubevirt.io/evacuate'],
     because: 'the API server asks for it where evacuate/cancel is called',
-    file: 'packages/core/src/vm/eviction-cancellation.ts',
+    file: 'packages/core/src/vm/vm-pod.ts',
     words: '/evacuate/cancel',
   },
   {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reviewCall, reviewed } from './access-review.ts';
+import { reviewCall, reviewed } from './status.ts';
 
 test('each kind is created at its own collection, with the version of its group', () => {
   const { method, path, body } = reviewCall('TokenReview', { token: 'x' });

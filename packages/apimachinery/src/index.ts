@@ -1,9 +1,7 @@
-export { type ReviewKind, reviewCall, reviewed } from './access-review.ts';
-export { truncatedName } from './child-name.ts';
-export { type IntOrPercent, resolveAmount, unavailableLimit } from './int-or-percent.ts';
 export {
   at,
   isObject,
+  isUid,
   items,
   type Json,
   type JsonObject,
@@ -15,16 +13,6 @@ export {
   strings,
   text,
 } from './json.ts';
-export type { KubeEvent, ObjectReference } from './kube-event.ts';
-export {
-  type Feature,
-  type KubernetesRelease,
-  lacking,
-  oldestTested,
-  readRelease,
-} from './kubernetes-release.ts';
-export { parseSelector } from './parse-selector.ts';
-export { pathSegment } from './path-segment.ts';
 export {
   fitsSelector,
   fitsTerm,
@@ -35,11 +23,47 @@ export {
   untoleratedBy,
 } from './placement.ts';
 export { isPrintable, printable, printableJson, printableLines } from './printable.ts';
-export { amount } from './quantity.ts';
-export { type LabelSelector, type Labels, matches, readSelector } from './selector.ts';
-export { labelOf, short } from './short-hash.ts';
-export { isMissing, saysText, statusChange, statusMessage } from './status.ts';
-export { joinLimited, joinRows, maxRowLength, shortenedTo, truncate } from './text.ts';
+export {
+  amount,
+  compareVersions,
+  type Feature,
+  type IntOrPercent,
+  type KubernetesRelease,
+  lacking,
+  oldestTested,
+  readRelease,
+  resolveAmount,
+  unavailableLimit,
+} from './quantity.ts';
+export {
+  type LabelSelector,
+  type Labels,
+  matches,
+  parseSelector,
+  readSelector,
+} from './selector.ts';
+export {
+  isMissing,
+  pathSegment,
+  type ReviewKind,
+  reviewCall,
+  reviewed,
+  saysText,
+  statusChange,
+  statusMessage,
+} from './status.ts';
+export {
+  joinLimited,
+  joinRows,
+  type KubeEvent,
+  labelOf,
+  maxRowLength,
+  type ObjectReference,
+  short,
+  shortenedTo,
+  truncate,
+  truncatedName,
+} from './text.ts';
 export {
   earliest,
   instantAt,
@@ -51,5 +75,3 @@ export {
   secondsBetween,
   timeText,
 } from './time.ts';
-export { isUid } from './uid.ts';
-export { compareVersions } from './version.ts';

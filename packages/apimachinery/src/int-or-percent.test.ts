@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveAmount } from './int-or-percent.ts';
+import { resolveAmount } from './quantity.ts';
 
 test('a percent is rounded down, to at least one; a number stays; 0 is none; what is neither is nothing', () => {
   const percents = ['1%', '10%', '33%', '50%', '100%'];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lacking, readRelease } from './kubernetes-release.ts';
+import { lacking, readRelease } from './quantity.ts';
 
 for (const [what, body, expected] of [
   [

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseSelector } from './parse-selector.ts';
-import { matches } from './selector.ts';
+import { matches, parseSelector } from './selector.ts';
 
 function fits(text: string, labels: Readonly<Record<string, string>>): boolean {
   const selector = parseSelector(text);

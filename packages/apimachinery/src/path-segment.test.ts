@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pathSegment } from './path-segment.ts';
-import { isMissing } from './status.ts';
+import { isMissing, pathSegment } from './status.ts';
 
 /** Returns whether an object can have this name: IsValidPathSegmentName of k8s.io/apimachinery. */
 function isPossible(name: string): boolean {

@@ -1,6 +1,30 @@
 import { isObject, type Json, type JsonObject, mergePatch } from './json.ts';
-import { nameInPath } from './path-segment.ts';
 import { printableLines } from './printable.ts';
+
+/** Stands for what no name has, as in the API server's own JSON: no object has it in its name. */
+const replacement = '\ufffd';
+
+/** Limit of a name (DNS1123SubdomainMaxLength). A server refuses paths that are too long. */
+const maxLength = 253;
+
+/**
+ * Returns a name as the API server reads it from a path. Names come from others: an owner reference
+ * or the claim of a volume has any text in it. No object has a name that is empty, `.` or `..`, or
+ * has a `/` or a `%` in it (IsValidPathSegmentName of k8s.io/apimachinery): each would lead to
+ * another path, encoded too, because servers decode a path before they split it. No URL has half a
+ * surrogate pair in it. U+FFFD replaces all of that, so that the server reports that there is no
+ * such object, as for any other name that is not there.
+ */
+function nameInPath(text: string): string {
+  const bounded = text.length > maxLength ? `${text.slice(0, maxLength - 1)}${replacement}` : text;
+  const name = bounded.toWellFormed().replaceAll(/[/%]/g, replacement);
+  return /^\.{0,2}$/.test(name) ? replacement : name;
+}
+
+/** Returns a name as one segment of a URL's path. */
+export function pathSegment(name: string): string {
+  return encodeURIComponent(nameInPath(name));
+}
 
 /**
  * Returns the message of a metav1.Status in a response, for people; the code if there is no
@@ -66,4 +90,29 @@ export function saysText(status: Json | undefined, text: string): boolean {
     status !== null &&
     Object.values(status).some(member => saysText(member, text))
   );
+}
+
+/** Reviews of tokens and access: the API server responds to them and stores nothing. */
+const groups = {
+  TokenReview: 'authentication.k8s.io',
+  SubjectAccessReview: 'authorization.k8s.io',
+  SelfSubjectAccessReview: 'authorization.k8s.io',
+} as const;
+
+export type ReviewKind = keyof typeof groups;
+
+/** Returns the call of a review. */
+export function reviewCall(kind: ReviewKind, spec: JsonObject) {
+  const apiVersion = `${groups[kind]}/v1`;
+  const path = `/apis/${apiVersion}/${kind.toLowerCase()}s`;
+  return { method: 'POST', path, body: { apiVersion, kind, spec }, timeoutMs: 10_000 } as const;
+}
+
+/** Returns the status of a review from its response; a string is the reason why there is none. */
+export function reviewed(response: {
+  readonly status: number;
+  readonly body: unknown;
+}): JsonObject | string {
+  const status = isObject(response.body) ? response.body['status'] : undefined;
+  return response.status === 201 && isObject(status) ? status : statusMessage(response);
 }

@@ -74,3 +74,46 @@ export const maxRowLength = 10_000;
 export function joinRows(rows: readonly string[]): string {
   return rows.map(row => truncate(row, maxRowLength)).join('\n');
 }
+
+/**
+ * Returns a few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). The hash
+ * is reversible: it hides nothing, and proves nothing.
+ */
+export function short(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (let at = 0; at < text.length; at += 1)
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n);
+  return hash.toString(16).padStart(16, '0');
+}
+
+/** Returns a name as the value of a label: labels have 63 characters at most. */
+export function labelOf(name: string): string {
+  return name.length <= 63 ? name : short(name);
+}
+
+/**
+ * Returns the name of an object that is created for another one: at most 63 characters, with the
+ * beginning of the other name and the whole unique suffix.
+ */
+export function truncatedName(name: string, suffix: string): string {
+  return `${name.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;
+}
+
+/** The object that an event is about. */
+export type ObjectReference = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion?: string;
+};
+
+/** An event to record. */
+export type KubeEvent = {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  readonly component: string;
+  readonly about: ObjectReference;
+};

@@ -1,5 +1,6 @@
 import { short } from '@drydock/apimachinery';
 import type { LeaseName } from '@drydock/core/request';
+import type { Env } from '@drydock/utils';
 
 /** Holder of the node leases of all operators that Drydock replaces, and so of Drydock. */
 const holder = 'node-maintenance';
@@ -41,4 +42,22 @@ export function ownLease(namespace: string) {
     holder,
     released: 'blanked',
   });
+}
+
+function given(value: string | undefined, fallback: string): string {
+  return value === undefined || value === '' ? fallback : value;
+}
+
+/**
+ * Returns the namespaces of node leases, from the variables of the replaced operators. An empty
+ * variable counts as unset.
+ */
+export function leaseNamespaces(env: Env): {
+  readonly leaseNamespace: string;
+  readonly operatorNamespace: string;
+} {
+  return {
+    leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
+    operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
+  };
 }

@@ -9,8 +9,7 @@ import {
   nextSpans,
   openNow,
 } from '@drydock/core/window';
-import { type SaidCondition, withTransitions } from './conditions.ts';
-import type { RawMetadata } from './read.ts';
+import { type RawMetadata, type SaidCondition, withTransitions } from './read.ts';
 import type {
   MaintenanceWindowSpec,
   MaintenanceWindowStatus,

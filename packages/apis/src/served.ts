@@ -5,8 +5,8 @@ import {
   kubevirt,
   kubevirtAlpha,
   kubevirtAlphaOfOurs,
-} from './node-maintenance/kubevirt.ts';
-import { medik8s } from './node-maintenance/medik8s.ts';
+  medik8s,
+} from './node-maintenance/node-maintenance.ts';
 
 /** Terms that the kinds depend on beside themselves. */
 export type Terms = {

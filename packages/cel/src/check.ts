@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '@drydock/apimachinery';
 import { globals, methods } from './library/library.ts';
 import { parse } from './parse/parse.ts';
-import { type Expression, ParseError, pointed } from './parse/syntax.ts';
+import { type Expression, ParseError, pointed } from './parse/tokens.ts';
 import { typeNames } from './values/compare.ts';
 import { Duration, Uint, type Value } from './values/values.ts';
 

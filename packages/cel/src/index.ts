@@ -2,4 +2,4 @@ export { anyVariables, check, compile, mentions, type Schemas, type Wanted } fro
 export { evaluate, type Result } from './evaluate/evaluate.ts';
 export { authorizer, type Bindings, Lazy, Typed } from './evaluate/scope.ts';
 export { parse } from './parse/parse.ts';
-export type { Expression } from './parse/syntax.ts';
+export type { Expression } from './parse/tokens.ts';

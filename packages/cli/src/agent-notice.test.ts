@@ -7,7 +7,7 @@ import { makeEvent } from '@drydock/core/testing';
 import { createCluster, inProcess, load, part, seeded } from '@drydock/kube-sim';
 import { VirtualClock } from '@drydock/utils';
 import { parse } from 'yaml';
-import { AgentNotice } from './agent-notice.ts';
+import { AgentNotice } from './agent.ts';
 
 const none = { source: 'agent', looked: new Set<string>(), unknown: [] };
 

@@ -1,6 +1,5 @@
 import { defaultGroups } from '@drydock/apis/crds';
-import type { Env } from '@drydock/utils';
-import { errorText } from '@drydock/utils';
+import { type Env, errorText } from '@drydock/utils';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
@@ -11,20 +10,57 @@ import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
 import { crds } from './install/crds.ts';
 import { installCommand, uninstallCommand } from './install/install-command.ts';
 import { maintenanceCommands } from './maintenance/maintenance-commands.ts';
-import { machineFlags } from './manager/machine-flags.ts';
-import { openStackFlags } from './manager/openstack-flags.ts';
-import type { OperatorFlags } from './manager/operator-flags.ts';
-import { webhookFlags } from './manager/webhook-flags.ts';
-import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
+import { machineFlags, type OperatorFlags } from './manager/operator-flags.ts';
+import { openStackFlags, webhookFlags } from './manager/webhook-flags.ts';
+import { type NovaFlags, novaBooleans, novaFlags } from './nova/run-once.ts';
 import { planCommand } from './plan/plan-commands.ts';
 import { rehearsalCommands } from './rehearsal/rehearsal-commands.ts';
-import { helpWithRights } from './rights.ts';
-import { ApiError } from './shared/api-error.ts';
 import { connectionFlags } from './shared/connection-flags.ts';
-import { exitCodeOf, usageExitCode } from './shared/fail.ts';
-import { longFlags, plainBooleans } from './shared/go-values.ts';
+import { exitCodeOf, longFlags, plainBooleans, shellWord, usageExitCode } from './shared/fail.ts';
 import { commanderOutput, exitOnEpipe, plainOutput, printRaw } from './shared/output.ts';
+import { ApiError } from './shared/requests.ts';
 import { version } from './shared/version.ts';
+
+/** Shipped role that is sufficient for a command. */
+const roles: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['status', 'why', 'windows', 'rehearse', 'snapshot', 'plan rehearse'].map(command => [
+      command,
+      'drydock-maintenance-viewer',
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['maintain', 'release'].map(command => [command, 'drydock-maintenance-editor']),
+  ),
+  ...Object.fromEntries(
+    ['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer']),
+  ),
+  ...Object.fromEntries(
+    ['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer']),
+  ),
+  ...Object.fromEntries(
+    ['pause', 'resume', 'abort', 'rerun', 'undo', 'retry', 'skip', 'next'].map(word => [
+      `plan ${word}`,
+      'drydock-plan-operator',
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['plan approve', 'plan promote'].map(command => [command, 'drydock-plan-approver']),
+  ),
+  'plan create': 'drydock-plan-author',
+};
+
+/**
+ * Returns help for a user who lacks a right, from the API server's message; undefined for other
+ * messages, or when no shipped role covers it.
+ */
+function helpWithRights(args: readonly string[], message: string): string | undefined {
+  const [, user] = / is forbidden: User "([^"]+)" cannot /.exec(message) ?? [];
+  const [command = '', inner = ''] = args;
+  const role = roles[command] ?? roles[`${command} ${inner}`];
+  if (user === undefined || role === undefined) return undefined;
+  return `help: the role ${role} is enough: kubectl create clusterrolebinding ${shellWord(`${role}-${user}`)} --clusterrole=${role} --user=${shellWord(user)}`;
+}
 
 const description = `Drydock takes nodes of a Kubernetes cluster out of service safely, keeps them out for as long as the work lasts,
 and brings them back.`;

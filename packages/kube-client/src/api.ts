@@ -1,4 +1,10 @@
-import type { KubeEvent } from '@drydock/apimachinery';
+import {
+  type KubeEvent,
+  type KubernetesRelease,
+  readRelease,
+  statusMessage,
+} from '@drydock/apimachinery';
+import { isDefect } from '@drydock/utils';
 
 /**
  * Interfaces of an API server and of what stands around it. The client, the simulated API server
@@ -132,4 +138,102 @@ export interface Recorder {
  */
 export interface Fence {
   mayAct(): boolean;
+}
+
+/** One page of a list, or the response of a server that refuses it. */
+type CollectionPage =
+  | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly response: ApiResponse }
+  | { readonly kind: 'refused'; readonly response: ApiResponse };
+
+/** Call that lists a collection, without what is special to one page. */
+type ListCall = Pick<ApiCall, 'path' | 'query' | 'accept' | 'timeoutMs'>;
+
+type List = {
+  readonly items?: readonly unknown[] | null;
+  readonly metadata?: { readonly continue?: string };
+};
+
+/**
+ * Lists a collection page by page: all pages are of the moment of the first. `limitAfter` returns
+ * the limit of the next page from the items of the page before, which the first page does not have;
+ * undefined stands for no limit. Ends after the last page or a refusal, also a 410 in the middle,
+ * for a token that has expired: whether to list again is up to the caller. Rejects like `Api.call`.
+ */
+export async function* listPages(
+  api: Api,
+  call: ListCall,
+  limitAfter: (items?: readonly unknown[]) => number | undefined,
+  signal?: AbortSignal,
+): AsyncGenerator<CollectionPage> {
+  let limit = limitAfter();
+  let token: string | undefined;
+  do {
+    const query = { ...call.query, limit, continue: token };
+    const response = await api.call({ ...call, method: 'GET', query }, signal);
+    if (response.status !== 200) {
+      yield { kind: 'refused', response };
+      return;
+    }
+    const { items, metadata } = (response.body ?? {}) as List;
+    token = metadata?.continue === '' ? undefined : metadata?.continue;
+    if (token !== undefined) limit = limitAfter(items ?? []);
+    yield { kind: 'page', items: items ?? [], response };
+  } while (token !== undefined);
+}
+
+const pageSize = 500;
+
+/**
+ * Lists a whole collection, page by page. Throws an error with the name of the collection and the
+ * server's message.
+ */
+export async function listAll(
+  api: Api,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+  missing: 'fail' | 'empty' = 'fail',
+  signal?: AbortSignal,
+): Promise<readonly unknown[]> {
+  const items: unknown[] = [];
+  for await (const page of listPages(api, { path, query }, () => pageSize, signal)) {
+    const { response } = page;
+    if (page.kind === 'page') for (const item of page.items) items.push(item);
+    else if (response.status === 404 && missing === 'empty') return [];
+    else throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
+  }
+  return items;
+}
+
+/**
+ * Reads an object that a decision waits for. Resolves with undefined if there is no response, and
+ * passes the error to `failing`. Rejects for defects only.
+ */
+export async function vitalGet(
+  api: Api,
+  path: string,
+  failing: (error: unknown) => void,
+  query: NonNullable<ApiCall['query']> = {},
+): Promise<ApiResponse | undefined> {
+  try {
+    return await api.call({ method: 'GET', path, query, priority: 'vital', timeoutMs: 10_000 });
+  } catch (error) {
+    if (isDefect(error)) throw error;
+    failing(error);
+    return undefined;
+  }
+}
+
+/** Release of an API server, or why the server does not report one. */
+export type ServerRelease =
+  | { readonly kind: 'release'; readonly release: KubernetesRelease }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** Reads the release of the API server. Throws an error when the server fails. */
+export async function serverRelease(api: Api, signal?: AbortSignal): Promise<ServerRelease> {
+  const response = await api.call({ method: 'GET', path: '/version' }, signal);
+  if (response.status >= 500) throw new Error(statusMessage(response));
+  const release = response.status === 200 ? readRelease(response.body) : undefined;
+  if (release !== undefined) return { kind: 'release', release };
+  const message = `failed to read the version of the API server: ${statusMessage(response)}`;
+  return { kind: 'refused', message };
 }

@@ -1,27 +1,26 @@
-export type {
-  Api,
-  ApiCall,
-  ApiResponse,
-  CachedObject,
-  Change,
-  Collection,
-  CompleteList,
-  Fence,
-  Recorder,
-  Watcher,
-  WatchHandler,
+export {
+  type Api,
+  type ApiCall,
+  type ApiResponse,
+  type CachedObject,
+  type Change,
+  type Collection,
+  type CompleteList,
+  type Fence,
+  listAll,
+  listPages,
+  type Recorder,
+  serverRelease,
+  vitalGet,
+  type Watcher,
+  type WatchHandler,
 } from './api.ts';
 export { type Connection, type ConnectOptions, connect } from './connect.ts';
 export { EventRecorder } from './events/events.ts';
-export { ConnectionError } from './http/connection-error.ts';
-export { pathTemplate } from './http/path-template.ts';
+export { ConnectionError } from './http/credentials.ts';
+export { pathTemplate } from './http/exchange.ts';
 export type { StreamRequest, StreamResponse, Streams } from './http/transport.ts';
 export { elect, leaseTimes } from './leader/leader.ts';
 export { LeaseLock } from './leader/lease-lock.ts';
-export { listAll } from './list-all.ts';
-export { listPages } from './pager.ts';
-export { serverRelease } from './server-release.ts';
-export { vitalGet } from './vital-get.ts';
-export { identify } from './watch/raw-object.ts';
 export { reflectorWatcher } from './watch/reflector.ts';
-export { ReflectorStore } from './watch/reflector-store.ts';
+export { identify, ReflectorStore } from './watch/reflector-store.ts';

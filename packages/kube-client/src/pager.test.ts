@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiCall, ApiResponse } from './api.ts';
-import { listPages } from './pager.ts';
+import { type ApiCall, type ApiResponse, listPages } from './api.ts';
 
 function response(status: number, body: unknown): ApiResponse {
   return { status, headers: {}, body };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
-import { ServerClock } from './server-clock.ts';
+import { ServerClock } from './connect.ts';
 
 const start = Temporal.Instant.from('2026-11-27T08:00:00Z');
 

@@ -11,9 +11,10 @@ import { garbageCollector } from './controllers/garbage.ts';
 import { jobController } from './controllers/jobs/job.ts';
 import { jobOrphans, ttlAfterFinished } from './controllers/jobs/pods.ts';
 import { namespaceController } from './controllers/namespaces.ts';
-import { nodeLifecycleController, nodeTtlController } from './controllers/nodes/lifecycle.ts';
 import { type NodeHealthOptions, nodeMonitor } from './controllers/nodes/monitor.ts';
 import {
+  nodeLifecycleController,
+  nodeTtlController,
   podGarbageCollector,
   taintEvictionController,
 } from './controllers/nodes/taint-eviction.ts';

@@ -1,8 +1,7 @@
 export { createCluster, type EmbeddedCluster, inProcess } from './cluster.ts';
 export { ClusterRuntime } from './cluster-runtime.ts';
 export { type Failure, unnamed } from './failure.ts';
-export { type Faults, withFaults } from './faults.ts';
-export { load } from './load.ts';
+export { type Faults, load, withFaults } from './load.ts';
 export {
   at,
   freeze,

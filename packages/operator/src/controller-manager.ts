@@ -4,17 +4,16 @@ import type { MachineEvent } from '@drydock/core/machine';
 import type { Nova, NovaMeter } from '@drydock/openstack';
 import { HypervisorReconciler } from '@drydock/openstack';
 import type { ClusterCache } from './cache/cluster-cache.ts';
-import { namespacesOf } from './cache/namespaces.ts';
+import { namespacesOf } from './cache/node-cache.ts';
 import {
   type IngestResult,
   MachineManager,
   type MachineManagerOptions,
 } from './machines/machine-manager.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from './node/node-reconciler.ts';
-import { NodeSilencer } from './node/node-silencer.ts';
-import { countedByState } from './node/overview.ts';
+import { countedByState, NodeSilencer } from './node/node-states.ts';
+import { planWorkOn } from './plans/own-writes.ts';
 import { PlanReconciler, type PlanReconcilerOptions } from './plans/plan-reconciler.ts';
-import { planWorkOn } from './plans/plan-work.ts';
 import type { AlertSilencer, Monitoring, Overview } from './ports.ts';
 import { scanner, signals } from './scanner.ts';
 

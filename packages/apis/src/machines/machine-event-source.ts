@@ -1,20 +1,31 @@
 import { isObject, type JsonObject, timeText } from '@drydock/apimachinery';
-import type { MachineEvent } from '@drydock/core/machine';
 import {
+  type AnnouncedTarget,
+  defaultStrategy,
   drainedForAnnotation,
+  type EventResponse,
   type EventSource,
+  type MachineAdapter,
+  type MachineEvent,
+  machineMaintenanceApi,
   type Notice,
   type ScanResult,
   type Signal,
 } from '@drydock/core/machine';
-import { type SaidCondition, withTransitions } from '../conditions.ts';
-import type { RawMetadata } from '../read.ts';
+import { drainPolicy } from '../maintenance/maintenance.ts';
+import { maintenanceWindowStatus, readMaintenanceWindow } from '../maintenance-window.ts';
+import { type RawMetadata, type SaidCondition, withTransitions } from '../read.ts';
 import type {
   MachineEventSourceSpec,
   MachineEventSourceStatus,
   NodeNoticeSpec,
-} from '../schema/machine-event-source.ts';
-import { eventJson, readEvent } from './machine-events.ts';
+} from '../schema/machine-maintenance.ts';
+import {
+  eventJson,
+  machineMaintenanceStatus,
+  readEvent,
+  readMachineMaintenance,
+} from './machine-maintenance.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
 
@@ -38,7 +49,7 @@ function awsOf({ aws }: MachineEventSourceSpec): Pick<EventSource, 'aws'> {
 }
 
 /** Reads a MachineEventSource; the API server has validated it. */
-export function readMachineEventSource(raw: unknown): EventSource {
+function readMachineEventSource(raw: unknown): EventSource {
   const {
     metadata,
     spec = {},
@@ -101,7 +112,7 @@ function conditions({
 }
 
 /** Returns the status after a scan. */
-export function machineEventSourceStatus(source: EventSource, result: ScanResult): JsonObject {
+function machineEventSourceStatus(source: EventSource, result: ScanResult): JsonObject {
   const stored = source.status as MachineEventSourceStatus;
   const { at, nextAt, machines, pending, unknown, withoutProviderId, trouble } = result;
   return {
@@ -119,7 +130,7 @@ export function machineEventSourceStatus(source: EventSource, result: ScanResult
 }
 
 /** Reads a NodeNotice; the API server has validated it. */
-export function readNodeNotice(raw: unknown): Notice {
+function readNodeNotice(raw: unknown): Notice {
   const { metadata, spec } = raw as {
     readonly metadata: RawMetadata;
     readonly spec: NodeNoticeSpec;
@@ -162,3 +173,78 @@ export function nodeNotice(
     },
   };
 }
+
+/**
+ * Returns the spec with the events. The seed's two fields repeat the first event, for clients that
+ * read those.
+ */
+function eventsSpec(events: readonly MachineEvent[]): JsonObject {
+  const [first] = events;
+  return {
+    events: events.map(eventJson),
+    ...(first && { eventcode: first.code ?? first.kind, eventid: first.id }),
+  };
+}
+
+/** Returns the response of a source to these events: of several, the one for the strongest. */
+function responseTo(
+  events: readonly MachineEvent[],
+  { responses }: EventSource,
+): Omit<EventResponse, 'kinds'> {
+  const leading = defaultStrategy(events);
+  const byWeight = events.toSorted(
+    (one, other) =>
+      Number(defaultStrategy([other]) === leading) - Number(defaultStrategy([one]) === leading),
+  );
+  for (const { kind } of byWeight) {
+    const response = responses.find(({ kinds }) => kinds.includes(kind));
+    if (response !== undefined) return response;
+  }
+  return {};
+}
+
+function refOf({ name, machine }: AnnouncedTarget): JsonObject {
+  return machine === undefined
+    ? { kind: 'Node', name }
+    : { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name };
+}
+
+const newMaintenance: MachineAdapter['newMaintenance'] = (
+  target,
+  { namespace, name },
+  events,
+  source,
+) => {
+  const { strategy, approval } = source ? responseTo(events, source) : {};
+  return {
+    apiVersion: machineMaintenanceApi,
+    kind: 'MachineMaintenance',
+    metadata: { namespace, name },
+    spec: {
+      maintenancescheduled: false,
+      machineid: target.instance,
+      machinelink: target.name,
+      machineRef: refOf(target),
+      ...eventsSpec(events),
+      ...(target.nodeName !== undefined && { nodeName: target.nodeName }),
+      ...(strategy !== undefined && { strategy }),
+      ...(approval !== undefined && { approval }),
+      ...(source !== undefined && Object.keys(source.drain).length > 0 && { drain: source.drain }),
+      ...(source !== undefined && source.gates.length > 0 && { gates: source.gates }),
+    },
+  };
+};
+
+/** Adapter of the kinds about machines and windows, as they are served. */
+export const machineAdapter: MachineAdapter = {
+  readMaintenance: readMachineMaintenance,
+  maintenanceStatus: machineMaintenanceStatus,
+  newMaintenance,
+  eventsSpec,
+  drainPolicy,
+  readWindow: readMaintenanceWindow,
+  windowStatus: maintenanceWindowStatus,
+  readSource: readMachineEventSource,
+  sourceStatus: machineEventSourceStatus,
+  readNotice: readNodeNotice,
+};

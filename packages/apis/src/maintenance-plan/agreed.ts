@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '@drydock/apimachinery';
-import { canonical } from '../canonical.ts';
-import { writtenIn } from '../known-fields.ts';
+import { canonical, writtenIn } from '../read.ts';
 import { planFields } from './plan-fields.ts';
 
 /**

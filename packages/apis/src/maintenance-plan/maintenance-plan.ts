@@ -12,9 +12,7 @@ import {
   type StageSoak,
   type Work,
 } from '@drydock/core/plan';
-import { canonical } from '../canonical.ts';
-import { writtenIn } from '../known-fields.ts';
-import type { RawMetadata } from '../read.ts';
+import { canonical, type RawMetadata, writtenIn } from '../read.ts';
 import type { MaintenancePlanSpec } from '../schema/maintenance-plan.ts';
 import type {
   MaintenanceApprovalSpec,
@@ -22,11 +20,8 @@ import type {
   MaintenancePlanStatus,
 } from '../schema/maintenance-plan-status.ts';
 import { agreedHash } from './agreed.ts';
-import { gatesOf, hooksOf } from './gates-and-hooks.ts';
-import { inFlightOf, preparingOf } from './in-flight.ts';
 import { planFields } from './plan-fields.ts';
-import { rehearsalOf } from './rehearsal.ts';
-import { switchesOf } from './switches.ts';
+import { gatesOf, hooksOf, inFlightOf, preparingOf, rehearsalOf, switchesOf } from './rehearsal.ts';
 
 /**
  * drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of

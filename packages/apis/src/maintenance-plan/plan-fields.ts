@@ -1,4 +1,4 @@
-import type { FieldPaths } from '../known-fields.ts';
+import type { FieldPaths } from '../read.ts';
 
 /** Of spec of a MaintenancePlan. Generated from its schema: npm run generate. */
 export const planFields: FieldPaths = [

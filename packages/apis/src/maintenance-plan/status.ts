@@ -1,26 +1,37 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { instantAt, readTime, secondsBetween, shortenedTo, timeText } from '@drydock/apimachinery';
-import type {
-  Plan,
-  PlanDecision,
-  PodTask,
-  RehearsalTask,
-  Run,
-  StageSoak,
-  WaitReason,
-} from '@drydock/core/plan';
+import {
+  instantAt,
+  type JsonObject,
+  readTime,
+  secondsBetween,
+  shortenedTo,
+  timeText,
+} from '@drydock/apimachinery';
 import {
   type InFlight,
   maxEntryMessageLength,
   type NodeVerdict,
+  type Plan,
+  type PlanAdapter,
+  type PlanDecision,
+  type PodTask,
   type Preparing,
   pauseNow,
   pauseOver,
   pauseText,
+  type RehearsalTask,
+  type Run,
   revisionOfRun,
+  type StageSoak,
+  type WaitReason,
 } from '@drydock/core/plan';
-import { type SaidCondition, withTransitions } from '../conditions.ts';
+import { drainPolicy } from '../maintenance/maintenance.ts';
+import { type SaidCondition, withTransitions } from '../read.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
+import {
+  readMaintenanceApproval,
+  readMaintenancePlan,
+  readPlanRecord,
+} from './maintenance-plan.ts';
 import { forecastJson } from './rehearsal.ts';
 
 /**
@@ -337,3 +348,12 @@ export function maintenancePlanStatus(
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };
   return status;
 }
+
+/** Adapter of the kinds about plans, as they are served. */
+export const planAdapter: PlanAdapter = {
+  readPlan: readMaintenancePlan,
+  readRecord: readPlanRecord,
+  readApproval: readMaintenanceApproval,
+  drainPolicy,
+  status: maintenancePlanStatus,
+};

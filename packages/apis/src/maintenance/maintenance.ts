@@ -28,8 +28,7 @@ import { defaultServerPolicy, plainVmPolicy } from '@drydock/core/vm';
 import { sharedLease } from '../leases.ts';
 import { readCommon } from '../read.ts';
 import type { MaintenanceSpec, MaintenanceStatus } from '../schema/maintenance.ts';
-import { maintenanceConditions } from './maintenance-conditions.ts';
-import { readVms, vmsStatus } from './maintenance-vms.ts';
+import { maintenanceConditions, readVms, vmsStatus } from './maintenance-conditions.ts';
 
 /**
  * drydock.dev/v1alpha1 Maintenance: the full policy and the full status; the model that all other

@@ -4,7 +4,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import type { KindAdapter, MaintenanceRequest } from '@drydock/core/request';
 import { type Report, statusPathOf } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
-import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
+import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './node-maintenance.ts';
 
 const beta = kubevirt('operators');
 const alpha = kubevirtAlpha(kubevirtAlphaOfOurs);

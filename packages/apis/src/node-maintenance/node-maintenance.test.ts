@@ -5,7 +5,7 @@ import { seedPolicy } from '@drydock/core/drain';
 import type { Report } from '@drydock/core/request';
 import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
-import { medik8s } from './medik8s.ts';
+import { medik8s } from './node-maintenance.ts';
 
 const adapter = medik8s('leases');
 

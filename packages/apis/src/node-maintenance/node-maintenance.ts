@@ -11,13 +11,16 @@ import {
 } from '@drydock/apimachinery';
 import { percentOf } from '@drydock/core/drain';
 import type { Marks } from '@drydock/core/node';
-import type { MaintenanceFailure, MaintenanceState, Report } from '@drydock/core/request';
 import {
   type KindAdapter,
   type LeaseName,
+  type MaintenanceFailure,
   type MaintenanceRequest,
+  type MaintenanceState,
   noHistory,
+  type Report,
 } from '@drydock/core/request';
+import { ownLease, sharedLease } from '../leases.ts';
 import { readCommon } from '../read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-maintenance.ts';
 
@@ -29,7 +32,7 @@ import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from '../schema/node-
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 /** A generation of the kind. */
-export type Generation = {
+type Generation = {
   /** Name of the CRD: `plural.group`. */
   readonly name: string;
   readonly apiVersion: string;
@@ -188,7 +191,7 @@ function read(
 }
 
 /** Returns the kind adapter of one generation. */
-export function nodeMaintenance(generation: Generation): KindAdapter {
+function nodeMaintenance(generation: Generation): KindAdapter {
   const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
   const marks = {
     unschedulable: true,
@@ -223,4 +226,98 @@ export function nodeMaintenance(generation: Generation): KindAdapter {
     read: raw => read(raw, adapter, generation),
   };
   return adapter;
+}
+
+/** Generations of KubeVirt's operator, before it moved to medik8s (seed contract, chapter 10). */
+
+const drainTaint = 'kubevirt.io/drain';
+const finalizer = 'foregroundDeleteNodeMaintenance';
+
+/**
+ * Returns the adapter of nodemaintenance.kubevirt.io/v1beta1. Its leases are in the operator's own
+ * namespace (OPERATOR_NAMESPACE).
+ */
+export function kubevirt(operatorNamespace: string): KindAdapter {
+  return nodeMaintenance({
+    name: 'nodemaintenances.nodemaintenance.kubevirt.io',
+    apiVersion: 'nodemaintenance.kubevirt.io/v1beta1',
+    finalizer,
+    statusSubresource: true,
+    statusFields: [
+      'phase',
+      'lastError',
+      'pendingPods',
+      'totalpods',
+      'evictionPods',
+      'errorOnLeaseCount',
+    ],
+    failedPhase: 'Failed',
+    drainTaint,
+    labels: {},
+    lease: ownLease(operatorNamespace),
+    nameIsNode: false,
+  });
+}
+
+/**
+ * Form in which the cluster serves `kubevirt.io` NodeMaintenances. The CRD that Drydock installs
+ * has both versions; the one of the very first operator had v1alpha3 only, the next ones v1alpha1
+ * only, both namespaced at first and not all with a status subresource.
+ */
+export type KubevirtAlpha = {
+  readonly version: 'v1alpha1' | 'v1alpha3';
+  readonly statusSubresource: boolean;
+};
+
+/** Form of the kind in this project's CRD. */
+export const kubevirtAlphaOfOurs: KubevirtAlpha = { version: 'v1alpha1', statusSubresource: true };
+
+/**
+ * Returns the adapter of kubevirt.io NodeMaintenances: the name is the node's, unless spec.nodeName
+ * is set. This generation has no leases. The first operator knew no finalizer and would never
+ * remove ours, so an object that exists as v1alpha3 only gets none: the record on the node replaces
+ * it.
+ */
+export function kubevirtAlpha({ version, statusSubresource }: KubevirtAlpha): KindAdapter {
+  return nodeMaintenance({
+    name: 'nodemaintenances.kubevirt.io',
+    apiVersion: `kubevirt.io/${version}`,
+    ...(version === 'v1alpha1' && { finalizer }),
+    statusSubresource,
+    statusFields: ['phase', 'lastError', 'pendingPods', 'totalpods', 'evictionPods'],
+    failedPhase: 'Running',
+    drainTaint,
+    labels: {},
+    lease: () => undefined,
+    nameIsNode: true,
+  });
+}
+
+/**
+ * Returns the adapter of nodemaintenance.medik8s.io/v1beta1: the operator of medik8s, copied byte
+ * for byte (seed contract, chapters 0 to 9).
+ */
+export function medik8s(leaseNamespace: string): KindAdapter {
+  return nodeMaintenance({
+    name: 'nodemaintenances.nodemaintenance.medik8s.io',
+    apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
+    finalizer: 'foregroundDeleteNodeMaintenance',
+    statusSubresource: true,
+    statusFields: [
+      'phase',
+      'drainProgress',
+      'lastUpdate',
+      'lastError',
+      'pendingPods',
+      'pendingPodsRefs',
+      'totalpods',
+      'evictionPods',
+      'errorOnLeaseCount',
+    ],
+    failedPhase: 'Failed',
+    drainTaint: 'medik8s.io/drain',
+    labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+    lease: sharedLease(leaseNamespace),
+    nameIsNode: false,
+  });
 }

@@ -1,14 +1,12 @@
 export {
   type MachineEventSourceStatus,
-  machineEventSourceSpec,
-  machineEventSourceStatus,
-  nodeNoticeSpec,
-} from './machine-event-source.ts';
-export {
   type MachineMaintenanceSpec,
   type MachineMaintenanceStatus,
+  machineEventSourceSpec,
+  machineEventSourceStatus,
   machineMaintenanceSpec,
   machineMaintenanceStatus,
+  nodeNoticeSpec,
 } from './machine-maintenance.ts';
 export {
   type MaintenanceSpec,

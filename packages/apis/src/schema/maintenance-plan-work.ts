@@ -1,4 +1,4 @@
-import { hookPlaces, maxAttempts } from '@drydock/core/plan';
+import { hookPlaces, maxAttempts, rehearsalRefusals } from '@drydock/core/plan';
 import { z } from 'zod';
 import { expression, rule, rules, stageName } from './common.ts';
 
@@ -139,3 +139,121 @@ export const work = z
     ),
   )
   .describe('The work on each node while it is held.');
+
+/** Schema of how many nodes of a MaintenancePlan may be in flight, or out of service, at once. */
+
+export function amount(what: string) {
+  return z
+    .union([z.int(), z.string()])
+    .meta({ 'x-kubernetes-int-or-string': true, minimum: 0, pattern: '^(100|[1-9][0-9]?)%$' })
+    .describe(`${what} A number, or a percentage of the selected nodes, rounded down, at least 1.`);
+}
+
+export const concurrency = z
+  .object({
+    maxInFlight: amount(
+      'Maximum number of nodes of this plan in flight at once; 0 starts none.',
+    ).default(1),
+    maxUnavailable: amount(
+      'Maximum number of selected nodes out of service, whatever the cause: no node starts beyond it.',
+    ).optional(),
+    maxUnavailableAbsolute: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe('Absolute cap on maxUnavailable: the lower of the two applies.'),
+    perTopology: z
+      .array(
+        z.object({
+          key: z
+            .string()
+            .min(1)
+            .max(317)
+            .describe('A node label, for example topology.kubernetes.io/zone.'),
+          maxUnavailable: z
+            .int32()
+            .min(1)
+            .optional()
+            .describe('Maximum number of nodes out of service per value of the label.'),
+          maxDomains: z
+            .int32()
+            .min(1)
+            .optional()
+            .describe('Maximum number of label values with nodes in flight at once.'),
+        }),
+      )
+      .max(8)
+      .optional(),
+    foreignCordon: z
+      .enum(['Wait', 'TakeFirst', 'Skip'])
+      .default('Wait')
+      .describe(
+        'Nodes that somebody else has cordoned. Wait: start them once they are uncordoned. TakeFirst: start them first. Skip: leave them out.',
+      ),
+    startsPerWindow: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe(
+        'Maximum number of nodes of a run that start in one opening of the windows. Does not limit nodes to which no window applies.',
+      ),
+    ramp: z
+      .object({ start: z.int32().min(1).default(1), factor: z.int32().min(1).max(10).default(2) })
+      .optional()
+      .describe(
+        'Limits the nodes in flight to start at first. After that many successes the limit is multiplied by factor; a failure resets it to start.',
+      ),
+  })
+  .describe('Limits how many nodes are in flight or out of service at once.');
+
+/** Schema of when a MaintenancePlan is rehearsed, and what follows from it. */
+export const rehearse = z
+  .object({
+    before: z
+      .enum(['Required', 'NotRequired'])
+      .default('Required')
+      .describe('Required: no node starts before the current plan has been rehearsed.'),
+    everySeconds: z
+      .int32()
+      .min(60)
+      .optional()
+      .describe('Interval of further rehearsals during the run, in seconds. Defaults to none.'),
+    refuse: z
+      .array(z.enum(rehearsalRefusals))
+      .max(rehearsalRefusals.length)
+      .optional()
+      .describe(
+        'Forecasts that keep the run from its first node. MissesDeadline: the run ends after pace.deadline. BlockedNodes: nodes get stuck. Unfinished: not all nodes are done at the end.',
+      ),
+    timeoutSeconds: z
+      .int32()
+      .min(30)
+      .max(86_400)
+      .default(900)
+      .describe('Time limit of one rehearsal, in seconds, including the start of its pod.'),
+    image: z
+      .string()
+      .min(1)
+      .max(1024)
+      .optional()
+      .describe(
+        'Drydock image for the pod of the rehearsal. Defaults to the image of the operator.',
+      ),
+    workSeconds: z
+      .int32()
+      .min(0)
+      .optional()
+      .describe(
+        'Duration of the work on one node, in seconds. Defaults to the durations recorded by earlier runs.',
+      ),
+    rebootSeconds: z
+      .int32()
+      .min(0)
+      .optional()
+      .describe(
+        'Duration of a reboot, in seconds. Defaults to the durations recorded by earlier runs.',
+      ),
+  })
+  .describe(
+    'Simulates the plan on a copy of the cluster, in a pod that only reads; status.forecast has the result.',
+  );

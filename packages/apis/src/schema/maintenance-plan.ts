@@ -11,10 +11,8 @@ import {
   withoutDefaults,
 } from './common.ts';
 import { drain } from './maintenance.ts';
-import { amount, concurrency } from './maintenance-plan-concurrency.ts';
 import { gate } from './maintenance-plan-gates.ts';
-import { rehearse } from './maintenance-plan-rehearse.ts';
-import { hook, prepare, work } from './maintenance-plan-work.ts';
+import { amount, concurrency, hook, prepare, rehearse, work } from './maintenance-plan-work.ts';
 
 /**
  * drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of

@@ -8,7 +8,7 @@ import {
   methods,
   negated,
 } from '../library/library.ts';
-import type { Expression, Operator } from '../parse/syntax.ts';
+import type { Expression, Operator } from '../parse/tokens.ts';
 import { same, typeNames, written } from '../values/compare.ts';
 import {
   EntryMapping,

@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '@drydock/apimachinery';
 import { type CostMeter, EvalError, fail, overload } from '../failure.ts';
-import type { Expression } from '../parse/syntax.ts';
+import type { Expression } from '../parse/tokens.ts';
 import { written } from '../values/compare.ts';
-import { fromJson } from '../values/json.ts';
+import { fromJson } from '../values/times.ts';
 import { EntryMapping, List, Mapping, Optional, Type, Uint, type Value } from '../values/values.ts';
 
 /** An object whose members are expressions, evaluated on access, with the same bindings. */

@@ -3,25 +3,166 @@ import { leaseNamespaces, served } from '@drydock/apis';
 import { crdTexts, defaultGroups } from '@drydock/apis/crds';
 import type { KindAdapter } from '@drydock/core/request';
 import type { DemoCloud } from '@drydock/dashboard';
-import type { Api, Watcher } from '@drydock/kube-client';
-import { EventRecorder } from '@drydock/kube-client';
-import type { Stored } from '@drydock/kube-sim';
-import { ClusterRuntime, createCluster, type EmbeddedCluster, inProcess } from '@drydock/kube-sim';
-import { isReady, nodeOf, writesOn } from '@drydock/kube-sim/controllers';
+import { type Api, EventRecorder, type Watcher } from '@drydock/kube-client';
+import {
+  at,
+  ClusterRuntime,
+  createCluster,
+  type EmbeddedCluster,
+  inProcess,
+  objects,
+  part,
+  type Stored,
+  text,
+} from '@drydock/kube-sim';
+import { isReady, nodeOf, phaseOf, type Writes, writesOn } from '@drydock/kube-sim/controllers';
 import { SimulatedKubeVirt } from '@drydock/kube-sim/kubevirt';
 import { machineControllers, runsOn, SimulatedCloud } from '@drydock/kube-sim/machines';
-import type { Resource } from '@drydock/kube-sim/store';
-import { controllerManager, noMeter } from '@drydock/operator';
-import type { Log } from '@drydock/utils';
-import { PanicHandler, systemClock } from '@drydock/utils';
+import { OpenStack, OpenStackApi, simulatedEnvironment } from '@drydock/kube-sim/nova';
+import type { Resource, Store } from '@drydock/kube-sim/store';
+import { environmentConfig, openNova } from '@drydock/openstack';
+import { controllerManager, noMeter, type OpenStackTerms, workNamespace } from '@drydock/operator';
+import { type Clock, type Log, PanicHandler, systemClock } from '@drydock/utils';
 import { parse } from 'yaml';
-import { demoObjects } from './demo-objects.ts';
-import { hostsOf, startAgents } from './hosts.ts';
-import { simulateKernelUpdates } from './kernel-updates.ts';
+import { demoObjects, hostsOf, instanceOn, startAgents } from './demo-objects.ts';
 import { furnishMachines, ownNamespace } from './machines.ts';
 import { furnishPlans, oldKernel } from './plans.ts';
-import { startServers } from './servers.ts';
 import { createDemoVms } from './vms.ts';
+
+/**
+ * Simulates the containers of a plan, which do not really run: one with the image
+ * `…/kernel-update:VERSION` installs that kernel and restarts the machine, whose node returns with
+ * another boot ID and that kernel. The simulated kubelets do the rest.
+ */
+
+type Parts = {
+  readonly cloud: SimulatedCloud;
+  readonly store: Store;
+  readonly writes: Writes;
+  readonly clock: Clock;
+};
+
+/**
+ * Milliseconds from the start of the container to the restart of the machine, and until that is
+ * back.
+ */
+type KernelPace = { readonly installMs: number; readonly rebootMs: number };
+
+const image = /(?:^|\/)kernel-update:([\w.-]{1,63})$/;
+
+/** Returns the kernel that the pod installs; undefined for other pods. */
+function kernelOf(pod: Stored): string | undefined {
+  return objects(at(pod, 'spec', 'containers'))
+    .map(container => image.exec(text(container, 'image'))?.[1])
+    .find(version => version !== undefined);
+}
+
+class Kernels {
+  readonly #parts: Parts;
+  readonly #pace: KernelPace;
+  /** UIDs of started pods: a container runs once. */
+  readonly #begun = new Set<string>();
+  readonly #timers = new Set<() => void>();
+  /** Kernel for the next boot of each machine, by its instance. */
+  readonly #installed = new Map<string, string>();
+
+  constructor(parts: Parts, pace: KernelPace) {
+    this.#parts = parts;
+    this.#pace = pace;
+  }
+
+  /** Watches pods and machines; returns a function that stops it. */
+  start(): () => void {
+    const { store, cloud } = this.#parts;
+    const ends = [
+      store.subscribe(({ type, object }) => {
+        if (type !== 'removed') this.#podChanged(object);
+      }, 'pods'),
+      cloud.subscribe(instance => this.#machineChanged(instance)),
+    ];
+    return () => {
+      for (const end of [...ends, ...this.#timers]) end();
+    };
+  }
+
+  #podChanged(pod: Stored): void {
+    const { namespace = '', uid } = pod.metadata;
+    const version =
+      namespace === workNamespace && phaseOf(pod) === 'Running' ? kernelOf(pod) : undefined;
+    if (version === undefined || this.#begun.has(uid)) return;
+    this.#begun.add(uid);
+    const end = this.#parts.clock.after(this.#pace.installMs, () => {
+      this.#timers.delete(end);
+      this.#install(pod, version);
+    });
+    this.#timers.add(end);
+  }
+
+  #install({ metadata: { namespace = '', name, uid } }: Stored, version: string): void {
+    const { store, cloud } = this.#parts;
+    const pod = store.get('pods', namespace, name);
+    // The pod was deleted during its work.
+    if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp !== undefined) return;
+    const instance = instanceOn(store.get('nodes', '', nodeOf(pod)));
+    if (instance === undefined) return;
+    this.#installed.set(instance, version);
+    cloud.restart(instance, this.#pace.rebootMs);
+  }
+
+  /** Writes boot ID and kernel of a restarted machine in a single update, as its kubelet does. */
+  #machineChanged(id: string): void {
+    const { store, cloud, writes } = this.#parts;
+    const [instance, kernelVersion] = [cloud.instance(id), this.#installed.get(id)];
+    if (instance === undefined) this.#installed.delete(id);
+    if (instance?.state !== 'running' || kernelVersion === undefined) return;
+    const node = store.list('nodes').find(one => instanceOn(one) === id);
+    if (node === undefined) return;
+    const nodeInfo: JsonObject = {
+      ...part(node, 'status', 'nodeInfo'),
+      bootID: instance.bootId,
+      kernelVersion,
+    };
+    writes.update('nodes', { ...node, status: { ...part(node, 'status'), nodeInfo } }, 'status');
+  }
+}
+
+/** Starts the simulation; returns a function that stops it. */
+export function simulateKernelUpdates(parts: Parts, pace: KernelPace): () => void {
+  return new Kernels(parts, pace).start();
+}
+
+/**
+ * Two workers of the demo are hypervisors of an OpenStack as well, whose servers are not pods of
+ * the cluster.
+ */
+
+const hosts = ['worker-1', 'worker-2', 'worker-3'] as const;
+
+/** Milliseconds that a server takes to migrate, by its memory: long enough to be seen. */
+function migrationMs(speed: number) {
+  return ({ memoryMiB }: { readonly memoryMiB: number }): number => (3000 + memoryMiB) / speed;
+}
+
+/** Starts an OpenStack in this process with servers that migrate `speed` times as fast as usual. */
+function startServers(clock: Clock, speed: number): OpenStackTerms {
+  const cloud = new OpenStack({ clock, hosts, migrationMs: migrationMs(speed) });
+  for (const [index, host] of hosts.entries()) {
+    for (const name of ['web', 'batch', 'archive']) {
+      const state = name === 'archive' ? { vmState: 'stopped' } : {};
+      cloud.addServer({
+        name: `${name}-${index + 1}`,
+        host,
+        memoryMiB: name === 'batch' ? 4096 : 1024,
+        volumeBacked: name !== 'batch',
+        ...state,
+      });
+    }
+  }
+  const api = new OpenStackApi(cloud);
+  const config = environmentConfig(simulatedEnvironment('http://openstack.example/identity/v3'));
+  const nova = openNova(config, clock, api.exchange);
+  return { nova, limits: {} };
+}
 
 /**
  * Returns the durations of the demo, long enough to be seen: pods; migrations of VMs; a machine

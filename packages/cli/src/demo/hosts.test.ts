@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, objects, text } from '@drydock/kube-sim';
 import { machineHarness } from '@drydock/operator/testing';
-import { hostsOf, startAgents } from './hosts.ts';
+import { hostsOf, startAgents } from './demo-objects.ts';
 
 const notices = 'nodenotices.drydock.dev';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, objects, type Stored, text } from '@drydock/kube-sim';
 import { machineHarness } from '@drydock/operator/testing';
-import { simulateKernelUpdates } from './kernel-updates.ts';
+import { simulateKernelUpdates } from './demo.ts';
 
 const pace = { installMs: 3000, rebootMs: 8000 };
 

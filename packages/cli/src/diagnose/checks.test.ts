@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Manifest } from '../install/install-files.ts';
-import { manifests } from '../install/install-manifests.ts';
-import { defaultNamespace, defaultParts } from '../install/install-parts.ts';
-import { checkAll } from './check.ts';
+import type { Manifest } from '../install/install-locate.ts';
+import { manifests } from '../install/inventory.ts';
+import { defaultNamespace, defaultParts } from '../install/rollout.ts';
+import { checkAll } from './checks.ts';
 import { covers, missingRights } from './covers.ts';
 import type { FlowSchema, InstallationFacts, InstalledWorkload } from './facts.ts';
 

@@ -1,7 +1,7 @@
 import type { Env } from '@drydock/utils';
 import { Command, Option } from 'commander';
 import { connectionFlags } from '../shared/connection-flags.ts';
-import type { CheckFlags } from './check.ts';
+import type { CheckFlags } from './checks.ts';
 import type { SupportBundleFlags } from './support-bundle.ts';
 import type { VersionFlags } from './version-command.ts';
 
@@ -19,7 +19,7 @@ function checkCommand(env: Env): Command {
       'after',
       '\nReads the cluster and changes nothing. Exit code 0: no errors found. 1: errors found. 2: the command line is invalid.',
     )
-    .action(async (flags: CheckFlags) => (await import('./check.ts')).check(flags, env));
+    .action(async (flags: CheckFlags) => (await import('./checks.ts')).check(flags, env));
 }
 
 function supportBundleCommand(env: Env): Command {

@@ -5,19 +5,23 @@ import { listAll } from '@drydock/kube-client';
 import { leaderLease } from '@drydock/operator/discovery';
 import type { Clock } from '@drydock/utils';
 import { errorText } from '@drydock/utils';
-import { isMadeByOlm, type OlmVersion } from '../install/install-by-olm.ts';
-import type { Manifest } from '../install/install-files.ts';
-import { adaptToServerVersion } from '../install/install-fit.ts';
-import { Locator, servedOf } from '../install/install-locate.ts';
-import { manifests } from '../install/install-manifests.ts';
+import {
+  adaptToServerVersion,
+  isMadeByOlm,
+  Locator,
+  type Manifest,
+  type OlmVersion,
+  servedOf,
+} from '../install/install-locate.ts';
+import { manifests } from '../install/inventory.ts';
 import {
   defaultNamespace,
   defaultParts,
   type Part,
   partsByKinds,
-} from '../install/install-parts.ts';
-import type { RolledDeployment } from '../install/rollout.ts';
-import { releaseOf } from '../shared/server-release.ts';
+  type RolledDeployment,
+} from '../install/rollout.ts';
+import { releaseOf } from '../shared/requests.ts';
 import { tryWebhook, type WebhookTrial } from './webhook-trial.ts';
 
 /** A Deployment or a DaemonSet, with the fields that matter here. */

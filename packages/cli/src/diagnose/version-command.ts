@@ -2,7 +2,7 @@ import type { Api } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
-import { releaseOf } from '../shared/server-release.ts';
+import { releaseOf } from '../shared/requests.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 

@@ -5,7 +5,7 @@ import type { Api } from '@drydock/kube-client';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { integer } from '../shared/go-values.ts';
+import { integer } from '../shared/fail.ts';
 import { findNodes, nodeChoice, nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';

@@ -1,16 +1,151 @@
+import { printable } from '@drydock/apimachinery';
 import type { Node } from '@drydock/core/node';
 import type { Connection } from '@drydock/kube-client';
-import type { Env, Log } from '@drydock/utils';
+import { cutTo, displayWidth, type Env, type Log, padTo } from '@drydock/utils';
 import { findNodes } from '../shared/nodes.ts';
 import { onStop } from '../shared/on-stop.ts';
 import { type Output, plainOutput, terminal } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { setCordon } from './cordon.ts';
-import { type DrainFlags, type DrainOptions, drainOptionsFrom } from './drain-options.ts';
-import { rehearseDrain, summary } from './dry-run.ts';
-import { DrainEngine } from './engine.ts';
-import { ProgressBars } from './progress-bars.ts';
-import { ProgressPrinter } from './progress-printer.ts';
+import { resultLine, setCordon } from './cordon.ts';
+import { DrainEngine, rehearseDrain, summary } from './dry-run.ts';
+import { type DrainFlags, type DrainOptions, drainOptionsFrom } from './node-commands.ts';
+import type { DrainUpdate, Progress } from './node-drain.ts';
+import { aggregate } from './words.ts';
+
+/** Prints the updates of a drain in kubectl's lines, and remembers its outcome. */
+class ProgressPrinter {
+  readonly #output: () => Output;
+  readonly #verb: 'evicted' | 'deleted';
+  readonly #errors = new Map<string, readonly string[]>();
+
+  constructor(output: () => Output, verb: 'evicted' | 'deleted') {
+    this.#output = output;
+    this.#verb = verb;
+  }
+
+  /** Errors of nodes that could not be drained. */
+  get errors(): ReadonlyMap<string, readonly string[]> {
+    return this.#errors;
+  }
+
+  tell(nodeName: string, update: DrainUpdate): void {
+    const { line, note } = this.#output();
+    switch (update.kind) {
+      case 'warning':
+        return note(update.text);
+      case 'evicting':
+        // kubectl prints nothing at the start of a plain deletion.
+        return this.#verb === 'evicted' ? line(`evicting pod ${update.pod.key}`) : undefined;
+      case 'left':
+        return line(`pod/${update.pod.name} ${this.#verb}`);
+      case 'skipped':
+        return line(`pod "${update.pod.name}" has been terminating for too long, skipping`);
+      case 'waits':
+        return note(`node/${nodeName} waits: ${update.text}`);
+      case 'ended':
+        return this.#ended(nodeName, update);
+      default:
+        return update satisfies never;
+    }
+  }
+
+  /** Prints and remembers the errors of a node whose drain could not start. */
+  failed(nodeName: string, ...errors: readonly string[]): void {
+    this.#errors.set(nodeName, errors);
+    this.#output().note(
+      `error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`,
+    );
+  }
+
+  #ended(
+    nodeName: string,
+    { errors, pending }: Extract<DrainUpdate, { readonly kind: 'ended' }>,
+  ): void {
+    const { line, note } = this.#output();
+    if (errors.length === 0) return line(resultLine(`node/${nodeName}`, 'drained', 'none'));
+    if (pending.length > 0) {
+      note(
+        `There are pending pods in node "${nodeName}" when an error occurred: ${aggregate(errors)}`,
+      );
+      for (const { name } of pending) note(`pod/${name}`);
+    }
+    this.failed(nodeName, ...errors);
+  }
+}
+
+/** Limit of shown nodes: those with the most pods left. */
+const maxLines = 12;
+const barWidth = 24;
+
+function bar(gone: number, all: number): string {
+  const full = all === 0 ? 0 : Math.round((gone / all) * barWidth);
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`;
+}
+
+function lineOf({ nodeName, gone, all, terminating, waits }: Progress, nameWidth: number): string {
+  const notes = [
+    ...(terminating > 0 ? [`${terminating} terminating`] : []),
+    ...(waits === '' ? [] : [`waits for ${waits}`]),
+  ];
+  return `${padTo(printable(nodeName), nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
+}
+
+/** Returns the progress of all running drains: a line each, no wider than the terminal. */
+export function barsLines(all: readonly Progress[], columns: number): readonly string[] {
+  const open = all.filter(({ gone, all }) => all === 0 || gone < all);
+  const shown = open
+    .toSorted((one, other) => other.all - other.gone - (one.all - one.gone))
+    .slice(0, maxLines);
+  const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => displayWidth(printable(nodeName))));
+  const lines = shown
+    .toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1))
+    .map(one => lineOf(one, nameWidth));
+  const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];
+  return [...lines, ...more].map(line => cutTo(printable(line), Math.max(1, columns - 1)));
+}
+
+/** A terminal: text is printed above and stays, the progress is redrawn below it. */
+type Screen = { readonly columns: number; readonly write: (text: string) => void };
+
+const erase = '\u001b[2K';
+const up = '\u001b[1A';
+
+/** Draws progress below the lines of the command. */
+export class ProgressBars {
+  readonly #screen: Screen;
+  readonly #progress: () => readonly Progress[];
+  #drawn = 0;
+
+  constructor(screen: Screen, progress: () => readonly Progress[]) {
+    this.#screen = screen;
+    this.#progress = progress;
+  }
+
+  /** Returns an output that prints lines above the progress. */
+  output(plain: Output): Output {
+    const above =
+      (write: (text: string) => void) =>
+      (text: string): void => {
+        this.lift();
+        write(text);
+        this.draw();
+      };
+    return { line: above(plain.line), note: above(plain.note) };
+  }
+
+  draw(): void {
+    this.lift();
+    const lines = barsLines(this.#progress(), this.#screen.columns);
+    if (lines.length > 0) this.#screen.write(`${lines.join('\n')}\n`);
+    this.#drawn = lines.length;
+  }
+
+  /** Erases the progress from the screen. */
+  lift(): void {
+    if (this.#drawn > 0) this.#screen.write(`\r${`${up}${erase}`.repeat(this.#drawn)}`);
+    this.#drawn = 0;
+  }
+}
 
 /** Exit code of an interrupted process, by the convention of shells. */
 const interrupted = 130;

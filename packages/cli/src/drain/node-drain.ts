@@ -12,9 +12,8 @@ import { decideDrainOnly, filterContextOf } from '@drydock/core/maintenance';
 import type { Node } from '@drydock/core/node';
 import { byKey, isTerminating, type Pod } from '@drydock/core/pod';
 import type { MaintenanceRequest } from '@drydock/core/request';
-import { goDuration } from '../shared/go-values.ts';
-import { outlookOf } from './vms.ts';
-import { evictionError, refusals, vmWarnings, waitError, warning } from './words.ts';
+import { goDuration } from '../shared/fail.ts';
+import { evictionError, outlookOf, refusals, vmWarnings, waitError, warning } from './words.ts';
 
 /** An update about a running drain, for output. */
 export type DrainUpdate =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { barsLines, ProgressBars } from './drain.ts';
 import type { Progress } from './node-drain.ts';
-import { barsLines, ProgressBars } from './progress-bars.ts';
 
 function progress(nodeName: string, over: Partial<Progress> = {}): Progress {
   return {

@@ -1,7 +1,7 @@
 import { joinLimited } from '@drydock/apimachinery';
-import type { DrainBehavior } from '@drydock/core/drain';
+import type { DrainBehavior, DrainPolicy, FilterContext } from '@drydock/core/drain';
 import { isDaemonSetPod, isFinished, type Pod } from '@drydock/core/pod';
-import type { EvictionPreview } from '@drydock/core/vm';
+import { type EvictionPreview, evictionPreview } from '@drydock/core/vm';
 
 /** kubectl drain's own messages (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
 
@@ -82,4 +82,18 @@ export function vmWarnings(outlook: readonly EvictionPreview[]): readonly string
   for (const { name, text, warns } of outlook)
     if (warns) groups.set(text, [...(groups.get(text) ?? []), name]);
   return [...groups].map(([text, names]) => `Warning: VM ${joinLimited(names, 5)} ${text}`);
+}
+
+/** Returns a preview of the VMs whose pods the drain evicts. */
+export function outlookOf(
+  judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
+  { vmPods }: FilterContext,
+  policy: DrainPolicy,
+): readonly EvictionPreview[] {
+  return evictionPreview(
+    judged.flatMap(({ pod, behavior }) =>
+      behavior.behavior === 'ignore' ? [] : (vmPods.get(pod.uid) ?? []),
+    ),
+    policy.virtualMachines,
+  );
 }

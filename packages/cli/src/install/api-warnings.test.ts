@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { apiWarnings } from './api-warnings.ts';
+import { apiWarnings } from './install-apply.ts';
 
 test('warnings of an answer are read one by one, with quotes and commas in them', () => {
   assert.deepEqual(apiWarnings(undefined), []);

@@ -1,6 +1,13 @@
-export { type Binding, isBoundBy, isMadeByOlm, type OlmVersion } from './install-by-olm.ts';
-export { keyOf, type Manifest, manifestsIn, manifestsOf } from './install-files.ts';
-export { adaptToServerVersion } from './install-fit.ts';
-export { manifests } from './install-manifests.ts';
-export { defaultNamespace, defaultParts, extraParts, type Part } from './install-parts.ts';
-export { installationLabel, partLabel } from './ownership.ts';
+export {
+  adaptToServerVersion,
+  type Binding,
+  isBoundBy,
+  isMadeByOlm,
+  keyOf,
+  type Manifest,
+  manifestsIn,
+  manifestsOf,
+  type OlmVersion,
+} from './install-locate.ts';
+export { installationLabel, manifests, partLabel } from './inventory.ts';
+export { defaultNamespace, defaultParts, extraParts, type Part } from './rollout.ts';

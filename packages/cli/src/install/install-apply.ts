@@ -1,10 +1,21 @@
 import { isObject, type JsonObject, sameJson, statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiResponse } from '@drydock/kube-client';
 import type { Clock } from '@drydock/utils';
-import { apiWarnings } from './api-warnings.ts';
-import type { Manifest } from './install-files.ts';
-import { type Located, Locator } from './install-locate.ts';
-import { installationLabel } from './ownership.ts';
+import { keyOf, type Located, Locator, type Manifest } from './install-locate.ts';
+import { installationLabel, partLabel, type StoredObject, sharedNamespaces } from './inventory.ts';
+import { Remover } from './others.ts';
+import { isPart } from './rollout.ts';
+
+/**
+ * Returns the API server's warnings from the header `Warning` of a response, as kubectl prints
+ * them: `299 - "TEXT"`, comma-separated (RFC 7234 section 5.5; client-go: net.ParseWarningHeaders).
+ * Ignores text of another shape.
+ */
+export function apiWarnings(header: string | undefined): readonly string[] {
+  return [...(header ?? '').matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
+    text.replaceAll(/\\(.)/g, '$1'),
+  );
+}
 
 /** Result for one object. */
 export type Applied =
@@ -197,5 +208,63 @@ export class Applier {
   async #read({ path }: Located): Promise<Stored | undefined> {
     const { status, body } = await this.#options.api.call({ method: 'GET', path });
     return status === 200 ? (body as Stored) : undefined;
+  }
+}
+
+/** Removes objects of an installation that its parts no longer include. */
+
+/**
+ * Returns the objects of the installation that are not among the applied ones. Objects of no part
+ * were applied by the user's choice, and stay.
+ */
+export function leftOver(
+  here: readonly StoredObject[],
+  applied: readonly Manifest[],
+): readonly StoredObject[] {
+  const keys = new Set(applied.map(keyOf));
+  const shared = sharedNamespaces();
+  return here.filter(
+    object =>
+      !keys.has(keyOf(object)) &&
+      isPart(object.metadata.labels?.[partLabel]) &&
+      !(object.kind === 'Namespace' && shared.includes(object.metadata.name)),
+  );
+}
+
+/** Returns whether an object blocks every create when its server is missing. */
+function isFailClosed({ kind }: Manifest): boolean {
+  return kind === 'ValidatingWebhookConfiguration';
+}
+
+/** Removes left-over objects in the reverse order of installation, and prints a line for each. */
+export class Pruning {
+  readonly #remover: Remover;
+  readonly #over: readonly StoredObject[];
+
+  constructor(
+    api: Api,
+    { over, dryRun }: { readonly over: readonly StoredObject[]; readonly dryRun: boolean },
+  ) {
+    this.#remover = new Remover(api, { dryRun, removed: 'pruned' });
+    this.#over = over.toReversed();
+  }
+
+  /**
+   * Removes fail-closed objects. Call before anything is applied: the applied objects may stop
+   * serving the webhook.
+   */
+  failClosed(): Promise<void> {
+    return this.#removeAll(this.#over.filter(isFailClosed));
+  }
+
+  /** Removes the other objects. Call after everything is applied. */
+  rest(): Promise<void> {
+    return this.#removeAll(this.#over.filter(object => !isFailClosed(object)));
+  }
+
+  async #removeAll(all: readonly StoredObject[]): Promise<void> {
+    const failed = await this.#remover.removeAll(all);
+    if (failed > 0)
+      throw new Error(`${failed} of ${all.length} objects could not be pruned; see above`);
   }
 }

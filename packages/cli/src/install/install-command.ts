@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { InstallFlags } from './install.ts';
-import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
+import { defaultNamespace, defaultParts, extraParts } from './rollout.ts';
 import type { UninstallFlags } from './uninstall.ts';
 
 /** Returns an option that takes several of these words. */

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { maintenance } from '@drydock/apis';
 import { drainBehaviorOf, type FilterContext } from '@drydock/core/drain';
 import { type Pod, readPod } from '@drydock/core/pod';
-import type { Manifest } from './install-files.ts';
-import { manifests } from './install-manifests.ts';
-import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
+import type { Manifest } from './install-locate.ts';
+import { manifests } from './inventory.ts';
+import { defaultNamespace, defaultParts, extraParts } from './rollout.ts';
 
 /**
  * Drydock's own pods stand on nodes as well: none of them may keep its node from being drained by a

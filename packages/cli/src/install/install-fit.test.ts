@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { adaptToServerVersion } from './install-fit.ts';
-import { manifests } from './install-manifests.ts';
-import { defaultNamespace } from './install-parts.ts';
+import { adaptToServerVersion } from './install-locate.ts';
+import { manifests } from './inventory.ts';
+import { defaultNamespace } from './rollout.ts';
 
 const all = manifests({
   parts: new Set(['crds', 'rbac']),

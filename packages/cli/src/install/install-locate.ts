@@ -1,6 +1,95 @@
-import { pathSegment } from '@drydock/apimachinery';
+import { posix } from 'node:path';
+import { type Feature, lacking, pathSegment } from '@drydock/apimachinery';
 import type { Api } from '@drydock/kube-client';
-import type { Manifest } from './install-files.ts';
+import { readShipped } from '@drydock/utils/shipped';
+import { parse, parseAllDocuments } from 'yaml';
+import { defaultNamespace } from './rollout.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** An object of deploy/. */
+export type Manifest = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Labels;
+  };
+  readonly [field: string]: unknown;
+};
+
+/** Returns kind, namespace and name. */
+export function keyOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** An add operation of a JSON patch (RFC 6902); the manifests need no other. */
+export type Addition = { readonly op: 'add'; readonly path: string; readonly value: unknown };
+
+/** Additions to one object. */
+export type Patch = {
+  readonly target: { readonly kind: string; readonly name: string };
+  readonly additions: readonly Addition[];
+};
+
+type Kustomization = {
+  readonly resources?: readonly string[];
+  /** Folders that add fields to all of these resources. */
+  readonly components?: readonly string[];
+  readonly labels?: readonly { readonly pairs: Labels }[];
+  readonly patches?: readonly { readonly path: string; readonly target: Patch['target'] }[];
+};
+
+/** Returns the objects of a YAML stream. */
+export function manifestsIn(text: string): readonly Manifest[] {
+  return parseAllDocuments(text).map(document => document.toJS() as Manifest);
+}
+
+function textOf(folder: string, file: string): string {
+  return readShipped(posix.normalize(`deploy/${folder}/${file}`)).toString();
+}
+
+function kustomizationOf(folder: string): Kustomization {
+  return parse(textOf(folder, 'kustomization.yaml')) as Kustomization;
+}
+
+/** Returns the labels that the kustomization.yaml of a folder adds to its objects. */
+function labelsOf(folder: string): Labels {
+  const { components = [], labels = [] } = kustomizationOf(folder);
+  return Object.assign(
+    {},
+    ...components.map(one => labelsOf(`${folder}/${one}`)),
+    ...labels.map(({ pairs }) => pairs),
+  ) as Labels;
+}
+
+function labelled(manifest: Manifest, labels: Labels): Manifest {
+  return Object.keys(labels).length === 0
+    ? manifest
+    : {
+        ...manifest,
+        metadata: { ...manifest.metadata, labels: { ...manifest.metadata.labels, ...labels } },
+      };
+}
+
+/** Returns the objects that a folder's kustomization.yaml names, with the labels that it adds. */
+export function manifestsOf(folder: string): readonly Manifest[] {
+  const labels = labelsOf(folder);
+  return (kustomizationOf(folder).resources ?? [])
+    .flatMap(one =>
+      one.endsWith('.yaml') ? manifestsIn(textOf(folder, one)) : manifestsOf(`${folder}/${one}`),
+    )
+    .map(manifest => labelled(manifest, labels));
+}
+
+/** Returns the patches that the kustomization.yaml of a folder names. */
+export function patchesOf(folder: string): readonly Patch[] {
+  return (kustomizationOf(folder).patches ?? []).map(({ path, target }) => ({
+    target,
+    additions: parse(textOf(folder, path)) as Addition[],
+  }));
+}
 
 /** Location of an object in the API. */
 export type Located = {
@@ -111,4 +200,105 @@ async function isServed(api: Api, { group, resource }: ServedKind): Promise<bool
     if (list.status === 200 && resources.some(({ name }) => name === resource)) return true;
   }
   return false;
+}
+
+/** Returns an object's name as kubectl prints it. */
+function nameOf({ apiVersion, kind, metadata }: Manifest): string {
+  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+  return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${metadata.name}`;
+}
+
+/** Returns the line for one object: its name, the result, and the reason. */
+export function lineOf(
+  manifest: Manifest,
+  word: string,
+  { why, dryRun = false }: { readonly why?: string; readonly dryRun?: boolean } = {},
+): string {
+  return `${nameOf(manifest)} ${word}${dryRun ? ' (server dry run)' : ''}${why === undefined ? '' : `: ${why}`}`;
+}
+
+/**
+ * Objects that OLM creates itself, under its own names, from the ClusterServiceVersion that `npm
+ * run release` writes.
+ */
+
+/** Generations of OLM: OLM 1 refuses webhooks, and installs only for all namespaces. */
+export type OlmVersion = 'olm' | 'olm-1';
+
+/** A binding of a role to the operator. */
+export type Binding = Manifest & {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly name: string }[];
+};
+
+/** Returns whether the manifests include such a binding of this role. */
+export function isBoundBy(
+  all: readonly Manifest[],
+  role: Manifest,
+  isMeant: (binding: Binding) => boolean,
+): boolean {
+  return all.some(one => {
+    if (!('roleRef' in one)) return false;
+    const binding = one as Binding;
+    return (
+      binding.roleRef.kind === role.kind &&
+      binding.roleRef.name === role.metadata.name &&
+      isMeant(binding)
+    );
+  });
+}
+
+function isWebhook({ kind, metadata }: Manifest): boolean {
+  return (
+    kind === 'ValidatingWebhookConfiguration' ||
+    (kind === 'Service' && metadata.name === 'drydock-webhook')
+  );
+}
+
+/** Returns whether OLM creates this manifest from the CSV. */
+export function isMadeByOlm(
+  all: readonly Manifest[],
+  one: Manifest,
+  generation: OlmVersion,
+  namespace = defaultNamespace,
+): boolean {
+  const { kind, metadata } = one;
+  if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;
+  if (kind === 'ClusterRole')
+    return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');
+  if (generation === 'olm-1') return false;
+  return (
+    isWebhook(one) || (['Role', 'RoleBinding'].includes(kind) && metadata.namespace === namespace)
+  );
+}
+
+type Version = { readonly selectableFields?: unknown };
+
+function withoutSelectors(manifest: Manifest): Manifest {
+  if (manifest.kind !== 'CustomResourceDefinition') return manifest;
+  const spec = manifest['spec'] as { readonly versions: readonly Version[] };
+  const versions = spec.versions.map(({ selectableFields: _dropped, ...version }) => version);
+  return { ...manifest, spec: { ...spec, versions } };
+}
+
+const without: Readonly<Record<Feature['name'], (manifest: Manifest) => Manifest>> = {
+  'field selectors of custom resources': withoutSelectors,
+};
+
+/**
+ * Returns the objects without fields that this Kubernetes release would drop silently, and a line
+ * for each omission.
+ */
+export function adaptToServerVersion(
+  all: readonly Manifest[],
+  release: { readonly minor: number },
+): { readonly all: readonly Manifest[]; readonly leftOut: readonly string[] } {
+  const lacks = lacking(release);
+  return {
+    all: lacks.reduce((manifests, { name }) => manifests.map(without[name]), all),
+    leftOut: lacks.map(
+      ({ name, since, without: effect }) =>
+        `left out, because Kubernetes 1.${release.minor} lacks ${name} (since 1.${since}): ${effect}`,
+    ),
+  };
 }

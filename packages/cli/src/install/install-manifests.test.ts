@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import { copiedKinds } from '@drydock/rehearse/snapshot';
 import { UsageError } from '@drydock/utils';
 import { version } from '../shared/version.ts';
-import type { Manifest } from './install-files.ts';
-import { type InstallOptions, manifests } from './install-manifests.ts';
-import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
-import { installationOf } from './ownership.ts';
+import type { Manifest } from './install-locate.ts';
+import { type InstallOptions, installationOf, manifests } from './inventory.ts';
+import { defaultNamespace, defaultParts, extraParts } from './rollout.ts';
 
 const defaults: InstallOptions = {
   parts: new Set(defaultParts),

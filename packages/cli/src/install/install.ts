@@ -3,24 +3,31 @@ import type { Connection } from '@drydock/kube-client';
 import { errorText, systemClock, UsageError } from '@drydock/utils';
 import { stringify } from 'yaml';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { seconds } from '../shared/go-values.ts';
+import { seconds } from '../shared/fail.ts';
 import { plainOutput, printRaw } from '../shared/output.ts';
-import { releaseOf } from '../shared/server-release.ts';
+import { releaseOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { type AccessQuestion, accessToInventory, requireAccess } from './access.ts';
-import { type Applied, Applier } from './install-apply.ts';
-import type { Manifest } from './install-files.ts';
-import { adaptToServerVersion } from './install-fit.ts';
-import { lineOf } from './install-lines.ts';
-import { servedOf } from './install-locate.ts';
-import { type InstallOptions, manifests } from './install-manifests.ts';
-import { defaultParts, extraParts, type Part, partsByKinds } from './install-parts.ts';
-import { leftOver, Pruning } from './install-prune.ts';
-import { inventoryOf, namespacesOf, operatorsIn, type StoredObject } from './inventory.ts';
-import { changeBy, managerOf } from './managers.ts';
-import { partLabel } from './ownership.ts';
+import {
+  type AccessQuestion,
+  accessToInventory,
+  accessToTake,
+  requireAccess,
+  takeFromHelm,
+} from './access.ts';
+import { type Applied, Applier, leftOver, Pruning } from './install-apply.ts';
+import { adaptToServerVersion, lineOf, type Manifest, servedOf } from './install-locate.ts';
+import {
+  type InstallOptions,
+  inventoryOf,
+  manifests,
+  namespacesOf,
+  operatorsIn,
+  partLabel,
+  type StoredObject,
+} from './inventory.ts';
+import { changeBy, managerOf } from './others.ts';
+import { defaultParts, extraParts, type Part, partsByKinds } from './rollout.ts';
 import { accessToWait, waitForRollout } from './rollout-wait.ts';
-import { accessToTake, takeFromHelm } from './take-ownership.ts';
 
 /** YAML style: programs read folded texts differently, and not every one supports aliases. */
 const yamlStyle = { lineWidth: 140, blockQuote: 'literal', aliasDuplicateObjects: false } as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredObject } from './inventory.ts';
-import { changeBy, managerOf, removalBy } from './managers.ts';
+import { changeBy, managerOf, removalBy } from './others.ts';
 
 function stored(kind: string, metadata: object): StoredObject {
   return {

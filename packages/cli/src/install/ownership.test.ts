@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Manifest } from './install-files.ts';
-import { manifests } from './install-manifests.ts';
-import { defaultNamespace, defaultParts, extraParts } from './install-parts.ts';
-import { belongingTo, installationOf } from './ownership.ts';
+import type { Manifest } from './install-locate.ts';
+import { belongingTo, installationOf, manifests } from './inventory.ts';
+import { defaultNamespace, defaultParts, extraParts } from './rollout.ts';
 
 function labels(part: string, installation = defaultNamespace): Readonly<Record<string, string>> {
   return {

@@ -3,10 +3,10 @@ import type { CachedObject, Change, Collection, Connection } from '@drydock/kube
 import { identify } from '@drydock/kube-client';
 import { leaderLease } from '@drydock/operator/discovery';
 import { systemClock } from '@drydock/utils';
-import { checkAll } from '../diagnose/check.ts';
+import { checkAll } from '../diagnose/checks.ts';
 import { gatherFacts } from '../diagnose/facts.ts';
 import { tryWebhook } from '../diagnose/webhook-trial.ts';
-import { goDuration } from '../shared/go-values.ts';
+import { goDuration } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import type { AccessQuestion } from './access.ts';

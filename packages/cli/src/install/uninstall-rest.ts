@@ -5,11 +5,9 @@ import { listAll } from '@drydock/kube-client';
 import { leaderLease } from '@drydock/operator/discovery';
 import { plainOutput } from '../shared/output.ts';
 import { type AccessQuestion, accessToInventory, type Undertaking } from './access.ts';
-import type { Manifest } from './install-files.ts';
-import { lineOf } from './install-lines.ts';
-import { manifests } from './install-manifests.ts';
-import { defaultNamespace } from './install-parts.ts';
-import { type StoredObject, sharedNamespaces } from './inventory.ts';
+import { lineOf, type Manifest } from './install-locate.ts';
+import { manifests, type StoredObject, sharedNamespaces } from './inventory.ts';
+import { defaultNamespace } from './rollout.ts';
 
 /** Remains of an uninstallation: kinds with their objects, and objects that others use as well. */
 

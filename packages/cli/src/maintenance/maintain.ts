@@ -7,13 +7,11 @@ import { creation, maintenanceObject, notServed } from '@drydock/core/request';
 import type { Connection } from '@drydock/kube-client';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
-import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { follow } from '../shared/follow.ts';
-import { integer, seconds } from '../shared/go-values.ts';
+import { integer, seconds } from '../shared/fail.ts';
 import { nodePath } from '../shared/nodes.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
-import { titleOf } from '../shared/requests.ts';
+import { ApiError, follow, refusedError, titleOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
 export type MaintainFlags = ConnectionFlags & {

@@ -1,8 +1,7 @@
 import type { Env } from '@drydock/utils';
 import { Command, Option } from 'commander';
-import { defaultNamespace } from '../install/install-parts.ts';
-import { connectionFlags } from '../shared/connection-flags.ts';
-import { policyFlags } from '../shared/policy-flags.ts';
+import { defaultNamespace } from '../install/rollout.ts';
+import { connectionFlags, policyFlags } from '../shared/connection-flags.ts';
 import type { MaintainFlags } from './maintain.ts';
 import type { ReleaseFlags } from './release.ts';
 import type { StatusFlags } from './status.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chosenOf, namespaceChoice } from './namespace-choice.ts';
+import { chosenOf, namespaceChoice } from './status.ts';
 
 const all = [
   { name: 'cluster' },

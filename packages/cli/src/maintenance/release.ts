@@ -3,11 +3,9 @@ import { notServed, removal } from '@drydock/core/request';
 import type { Connection } from '@drydock/kube-client';
 import { isAnyServed, kindsOf } from '@drydock/operator/discovery';
 import type { Env } from '@drydock/utils';
-import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { follow } from '../shared/follow.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
-import { requestsOf, titleOf } from '../shared/requests.ts';
+import { ApiError, follow, refusedError, requestsOf, titleOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 
 export type ReleaseFlags = ConnectionFlags & {

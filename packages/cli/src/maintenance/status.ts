@@ -1,26 +1,151 @@
+import { joinRows, timeText } from '@drydock/apimachinery';
+import { readMachineMaintenance } from '@drydock/apis';
 import type { BlockerSummary } from '@drydock/core/drain';
+import { isOver, type MachineRequest, machineMaintenancesPath } from '@drydock/core/machine';
 import { blockersNow, type VmsNow, vmsNow } from '@drydock/core/maintenance';
 import { readNode } from '@drydock/core/node';
-import type { MaintenanceRequest } from '@drydock/core/request';
-import { endsOf, isDraining, messageOf, notServed, phaseOf } from '@drydock/core/request';
-import type { Api, Connection } from '@drydock/kube-client';
-import { listAll } from '@drydock/kube-client';
+import {
+  endsOf,
+  isDraining,
+  type MaintenanceRequest,
+  messageOf,
+  notServed,
+  phaseOf,
+} from '@drydock/core/request';
+import { type Api, type Connection, listAll } from '@drydock/kube-client';
 import { isAnyServed, kindsOf } from '@drydock/operator/discovery';
+import { UsageError } from '@drydock/utils';
+import { defaultNamespace } from '../install/rollout.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
 import { requestsOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { chosenOf, type NamespaceFlags, namespaceChoice } from './namespace-choice.ts';
-import { machinesOf, machinesTable, type ShownMachine } from './status-machines.ts';
-import { type Shown, statusTable } from './status-table.ts';
+import { type Shown, statusTable, table } from './status-table.ts';
+
+/** Flags of a command that shows namespaced objects, with kubectl's names. */
+type NamespaceFlags = { readonly namespace?: string; readonly allNamespaces?: boolean };
+
+/** Choice of the objects to show: those of one namespace, or all. */
+type NamespaceChoice =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'one'; readonly namespace: string };
+
+/** Objects of a list to show, and the number of the others. */
+type ChosenObjects<T> = { readonly chosen: readonly T[]; readonly elsewhere: number };
+
+/**
+ * Returns the choice of namespace: without a flag, the operator's, because users with rights in
+ * another namespace could put arbitrary text into this list. Throws a UsageError for both flags at
+ * once.
+ */
+export function namespaceChoice({ namespace, allNamespaces }: NamespaceFlags): NamespaceChoice {
+  if (namespace !== undefined && allNamespaces === true)
+    throw new UsageError('--namespace and --all-namespaces cannot be combined');
+  return allNamespaces === true
+    ? { kind: 'all' }
+    : { kind: 'one', namespace: namespace ?? defaultNamespace };
+}
+
+/** Selects the objects to show; cluster-scoped ones are always included. */
+export function chosenOf<T extends { readonly namespace?: string | undefined }>(
+  all: readonly T[],
+  choice: NamespaceChoice,
+): ChosenObjects<T> {
+  const chosen = all.filter(
+    ({ namespace }) =>
+      choice.kind === 'all' || namespace === undefined || namespace === choice.namespace,
+  );
+  return { chosen, elsewhere: all.length - chosen.length };
+}
+
+/** A machine with announced events, as shown. */
+type ShownMachine = {
+  readonly machine: string;
+  readonly node: string;
+  readonly events: readonly string[];
+  readonly strategy: string;
+  readonly phase: string;
+  readonly waitingFor: string;
+  readonly deadline: string;
+  readonly message: string;
+};
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function shownMachine({
+  machineName,
+  nodeName,
+  history,
+  events,
+  status,
+}: MachineRequest): ShownMachine {
+  return {
+    machine: machineName,
+    node: nodeName ?? history.nodeName ?? '',
+    events: events.map(
+      ({ kind, state, deadline }) =>
+        `${kind} ${state.toLowerCase()}${deadline ? ` by ${timeText(deadline)}` : ''}`,
+    ),
+    strategy: textOf(status['strategy']),
+    phase: history.phase ?? 'Pending',
+    waitingFor: textOf(status['waitingFor']),
+    deadline: textOf(status['deadline']),
+    message: textOf(status['message']),
+  };
+}
+
+/**
+ * Returns machines with announced events that are not over, of one node or of all; the earliest
+ * deadline first.
+ */
+async function machinesOf(
+  api: Api,
+  node: string | undefined,
+  choice: NamespaceChoice,
+): Promise<ChosenObjects<ShownMachine>> {
+  const objects = await listAll(api, machineMaintenancesPath, {}, 'empty');
+  const open = objects
+    .map(readMachineMaintenance)
+    .filter(request => typeof request !== 'string')
+    .filter(({ history }) => !isOver(history.phase));
+  const { chosen, elsewhere } = chosenOf(open, choice);
+  const here = chosen
+    .map(shownMachine)
+    .filter(one => node === undefined || one.node === node || one.machine === node)
+    .toSorted((one, other) => ((one.deadline || '~') < (other.deadline || '~') ? -1 : 1));
+  return { chosen: here, elsewhere };
+}
+
+/** Returns the machines as text; empty when there are none. */
+function machinesTable(all: readonly ShownMachine[]): string {
+  if (all.length === 0) return '';
+  const rows = all.map(({ machine, node, events, strategy, phase, waitingFor, deadline }) => [
+    machine,
+    node === machine || node === '' ? '-' : node,
+    events[0]?.split(' ')[0] ?? '-',
+    strategy || '-',
+    phase,
+    waitingFor || '-',
+    deadline || '-',
+  ]);
+  const details = all
+    .filter(({ message }) => message !== '')
+    .flatMap(({ machine, message }) => ['', `${machine}: ${message}`]);
+  return joinRows([
+    ...table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]),
+    ...details,
+  ]);
+}
 
 export type StatusFlags = ConnectionFlags &
   NamespaceFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
 type Looked = { readonly blockers: readonly BlockerSummary[]; readonly vms?: VmsNow };
 
-function shown(request: MaintenanceRequest, { blockers, vms }: Looked): Shown {
+function shownRequest(request: MaintenanceRequest, { blockers, vms }: Looked): Shown {
   const { adapter, history } = request;
   return {
     node: request.nodeName,
@@ -118,7 +243,9 @@ export async function status(
       const here = requests.filter(({ nodeName }) => nodeName === name);
       for (const [key, look] of await lookAt(connection, name, here)) looks.set(key, look);
     }
-    const all = requests.map(request => shown(request, looks.get(request.key) ?? { blockers: [] }));
+    const all = requests.map(request =>
+      shownRequest(request, looks.get(request.key) ?? { blockers: [] }),
+    );
     const others = await cordonedByOthers(connection, node, requests);
     const machines = await machinesOf(connection, node, choice);
     printText(tell({ all, others, machines: machines.chosen }, node, flags.output));

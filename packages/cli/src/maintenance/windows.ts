@@ -17,9 +17,9 @@ import {
 import type { Api, Connection } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
-import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
+import { refusedError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { table } from './status-table.ts';
 

@@ -1,16 +1,87 @@
 import { type IntOrPercent, resolveAmount } from '@drydock/apimachinery';
 import { leaseNamespaces } from '@drydock/apis';
+import { type EventKind, eventKinds } from '@drydock/core';
+import type { NovaWhere } from '@drydock/openstack';
+import type { OpenStackTerms } from '@drydock/operator';
 import { everyNamespace } from '@drydock/operator/cache';
-import type { ManagerSettings } from '@drydock/operator/manager';
+import type { IntakeSettings, ManagerSettings } from '@drydock/operator/manager';
 import { type Address, parseAddress } from '@drydock/operator/serving';
-import type { Env } from '@drydock/utils';
-import { systemClock, UsageError } from '@drydock/utils';
+import { type Clock, type Env, systemClock, UsageError } from '@drydock/utils';
 import type { LogFormat } from '@drydock/utils/pino-log';
+import { type Command, Option } from 'commander';
+import { novaOf } from '../nova/open.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { type IntakeFlags, intakeSettings } from './intake-flags.ts';
-import { openStackOf } from './openstack.ts';
-import type { OpenStackFlags } from './openstack-flags.ts';
-import { type WebhookFlags, webhookSettings } from './webhook-flags.ts';
+import { positive } from '../shared/fail.ts';
+import { type OpenStackFlags, type WebhookFlags, webhookSettings } from './webhook-flags.ts';
+
+/** Flags of the command line. */
+type IntakeFlags = {
+  readonly eventIntakeBindAddress?: string;
+  readonly eventIntakeTokenFile?: string;
+  readonly eventIntakeCertDir?: string;
+  readonly eventIntakeType?: readonly string[];
+};
+
+function typeOf(text: string): readonly [string, EventKind] {
+  const [type = '', word = ''] = text.split('=');
+  const kind = eventKinds.find(one => one === word);
+  if (type === '' || kind === undefined) {
+    throw new UsageError(
+      `invalid value "${text}" for --event-intake-type: expected TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`,
+    );
+  }
+  return [type, kind];
+}
+
+/** Checks the flags; returns undefined when the intake is disabled. */
+function intakeSettings(
+  flags: IntakeFlags,
+  address: Address | undefined,
+): IntakeSettings | undefined {
+  const {
+    eventIntakeTokenFile: tokenFile = '',
+    eventIntakeType: types = [],
+    eventIntakeCertDir: certDir,
+  } = flags;
+  if (address === undefined) return undefined;
+  if (tokenFile === '')
+    throw new UsageError(
+      '--event-intake-token-file is required: it holds the tokens that senders must present',
+    );
+  return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
+}
+
+function whereOf(flags: OpenStackFlags): NovaWhere {
+  return {
+    cloud: flags.openstackCloud,
+    configPath: flags.openstackConfigPath,
+    region: flags.openstackRegion,
+    interface: flags.openstackInterface,
+    caFile: flags.openstackCaFile,
+  };
+}
+
+/**
+ * Returns the OpenStack of the flags; undefined where they name none. Throws a UsageError that
+ * names what to correct.
+ */
+function openStackOf(
+  flags: OpenStackFlags,
+  env: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): OpenStackTerms | undefined {
+  if (
+    flags.openstack !== true &&
+    flags.openstackCloud === undefined &&
+    flags.openstackConfigPath === undefined
+  )
+    return undefined;
+  const limits = {
+    perHost: positive('--openstack-migrations-per-host', flags.openstackMigrationsPerHost),
+    total: positive('--openstack-migrations', flags.openstackMigrations),
+  };
+  return { nova: novaOf(whereOf(flags), env, clock), limits };
+}
 
 /** Flags of the command line. */
 export type OperatorFlags = WebhookFlags &
@@ -196,4 +267,58 @@ export function operatorSettings(
     notificationConfig: flags.notificationConfig === '' ? undefined : flags.notificationConfig,
     webhook: webhookSettings(flags, env),
   };
+}
+
+/** Collects values of flags that may be repeated, or contain several values separated by commas. */
+function list(text: string, before: readonly string[]): readonly string[] {
+  return [...before, ...text.split(',')];
+}
+
+/** Adds the flags of machine maintenances to `drydock operator`. */
+export function machineFlags(command: Command): Command {
+  return command
+    .option(
+      '--machine-maintenance-namespace <name>',
+      "namespace to create MachineMaintenances in (default: the operator's own)",
+    )
+    .addOption(
+      new Option(
+        '--machine-maintenance-watch-namespaces <name,...>',
+        'further namespaces to reconcile MachineMaintenances (and namespaced NodeMaintenances) in, * for all; anybody who may write there can take any machine out of service',
+      )
+        .default([], 'none')
+        .argParser(list),
+    )
+    .addOption(
+      new Option(
+        '--allowed-aws-endpoint <url>',
+        'further EC2 endpoint that MachineEventSources may name; may be repeated',
+      )
+        .default([], 'none')
+        .argParser((text: string, before: readonly string[]) => [...before, text]),
+    )
+    .addOption(
+      new Option(
+        '--machines-per-set <n>',
+        'maximum machines of one set in maintenance at a time (0: no limit)',
+      ).default('1'),
+    )
+    .addOption(
+      new Option(
+        '--machines-per-zone <n>',
+        'maximum machines of one zone in maintenance at a time (0: no limit)',
+      ).default('0'),
+    )
+    .addOption(
+      new Option(
+        '--nodes-unavailable <n>',
+        'maximum nodes, with Machines and without, out of service at a time in response to announcements that are not yet due, as a number or a percentage of all nodes (0: no limit)',
+      ).default('1'),
+    )
+    .addOption(
+      new Option(
+        '--drain-lead-seconds <n>',
+        'seconds to begin draining before the time the cloud announced, unless a window says otherwise',
+      ).default('1800'),
+    );
 }

@@ -3,13 +3,20 @@ import type { Env, Log } from '@drydock/utils';
 import { systemClock, UsageError } from '@drydock/utils';
 import { pinoLog } from '@drydock/utils/pino-log';
 import { connectionOf } from '../shared/connection-flags.ts';
+import { stopSignal } from '../shared/on-stop.ts';
 import { plainOutput, printText } from '../shared/output.ts';
-import { stopSignal } from '../shared/stop-signal.ts';
 import { version } from '../shared/version.ts';
 import { followNode } from './daemon.ts';
-import { hostOf, limitsOf, type NovaFlags, policyOf, timeOutMs } from './flags.ts';
 import { novaOf } from './open.ts';
-import { release, runOnce } from './run-once.ts';
+import {
+  hostOf,
+  limitsOf,
+  type NovaFlags,
+  policyOf,
+  release,
+  runOnce,
+  timeOutMs,
+} from './run-once.ts';
 
 function check({ daemon = false, runOnce = false, release = false }: NovaFlags): void {
   if ([daemon, runOnce, release].filter(Boolean).length > 1)

@@ -3,7 +3,7 @@ import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { giveApproval, runToApprove, untilSeen } from './give-approval.ts';
-import { type PlanObject, planNamed } from './plan-object.ts';
+import { type PlanObject, planNamed } from './why-plans.ts';
 
 export type ApproveFlags = ConnectionFlags & { readonly yes?: boolean };
 

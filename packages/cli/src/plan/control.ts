@@ -14,7 +14,7 @@ import {
   planNamed,
   recordsOf,
   titleOfPlan,
-} from './plan-object.ts';
+} from './why-plans.ts';
 
 /** A switch of a plan: its change of the spec, and its messages. */
 type Switch = {

@@ -4,13 +4,12 @@ import { readMaintenancePlan } from '@drydock/apis';
 import { planApi, plansPath } from '@drydock/core/plan';
 import { planExpressions } from '@drydock/operator/plans';
 import { UsageError } from '@drydock/utils';
-import { amount } from '../shared/amount.ts';
-import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { positive } from '../shared/go-values.ts';
+import { amount, positive } from '../shared/fail.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
+import { ApiError, refusedError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { notServed, titleOfPlan } from './plan-object.ts';
+import { notServed, titleOfPlan } from './why-plans.ts';
 
 export type CreateFlags = ConnectionFlags & {
   readonly selector?: string;

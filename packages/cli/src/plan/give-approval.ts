@@ -5,9 +5,9 @@ import { approvalNameOf, approvalObject, approvalsPath } from '@drydock/core/pla
 import type { Api, Connection } from '@drydock/kube-client';
 import { systemClock } from '@drydock/utils';
 import { stringify } from 'yaml';
-import { refusedError } from '../shared/api-error.ts';
 import { plainOutput } from '../shared/output.ts';
-import { isUpToDate, type PlanObject, planNamed } from './plan-object.ts';
+import { refusedError } from '../shared/requests.ts';
+import { isUpToDate, type PlanObject, planNamed } from './why-plans.ts';
 
 /**
  * Common part of `drydock plan approve` and `drydock plan promote`: creates a MaintenanceApproval,

@@ -2,11 +2,11 @@ import { pathSegment } from '@drydock/apimachinery';
 import { leaderLease } from '@drydock/operator/discovery';
 import { haltAnnotation } from '@drydock/operator/plans';
 import { UsageError } from '@drydock/utils';
-import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput } from '../shared/output.ts';
+import { ApiError, refusedError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { changed } from './plan-object.ts';
+import { changed } from './why-plans.ts';
 
 export type HaltFlags = ConnectionFlags & {
   readonly namespace: string;

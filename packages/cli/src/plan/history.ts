@@ -7,8 +7,8 @@ import { columns, UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { printText, written } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { type PlanObject, planNamed, recordsOf } from './plan-object.ts';
 import { type ShownVerdict, shownVerdicts, verdictJson, verdictsTable } from './status-text.ts';
+import { type PlanObject, planNamed, recordsOf } from './why-plans.ts';
 
 export type HistoryFlags = ConnectionFlags & {
   readonly output: 'table' | 'json' | 'yaml';

@@ -4,10 +4,10 @@ import { readNode } from '@drydock/core/node';
 import { maxFirst } from '@drydock/core/plan';
 import type { Api } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
-import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { nodePath, plainName } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
+import { refusedError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import {
   changePlan,
@@ -16,7 +16,7 @@ import {
   planNamed,
   recordsOf,
   titleOfPlan,
-} from './plan-object.ts';
+} from './why-plans.ts';
 
 /**
  * Returns `order.first` with this node at its front. The last entries of a full list are dropped.

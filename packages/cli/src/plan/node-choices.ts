@@ -5,10 +5,10 @@ import type { Plan } from '@drydock/core/plan';
 import { isRefused, isSetAside, type NodeState, type NodeVerdict } from '@drydock/core/plan';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
-import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { nodePath, plainName } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
+import { refusedError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import {
   changePlan,
@@ -17,7 +17,7 @@ import {
   planNamed,
   recordsOf,
   titleOfPlan,
-} from './plan-object.ts';
+} from './why-plans.ts';
 
 export type RetryFlags = ConnectionFlags & { readonly failed?: boolean };
 export type SkipFlags = ConnectionFlags & { readonly reason: string };

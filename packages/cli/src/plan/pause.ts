@@ -5,10 +5,10 @@ import { pauseNow } from '@drydock/core/plan';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { seconds } from '../shared/go-values.ts';
+import { seconds } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { changePlan, goesOn, type PlanObject, titleOfPlan } from './plan-object.ts';
+import { changePlan, goesOn, type PlanObject, titleOfPlan } from './why-plans.ts';
 
 /** `drydock plan pause` and `resume`. */
 

@@ -1,6 +1,6 @@
 import type { Env } from '@drydock/utils';
 import { Command, Option } from 'commander';
-import { defaultNamespace } from '../install/install-parts.ts';
+import { defaultNamespace } from '../install/rollout.ts';
 import { copyFlags } from '../rehearsal/copy-options.ts';
 import type { RehearsePlanFlags } from '../rehearsal/rehearse-plan.ts';
 import { type ConnectionFlags, connectionFlags } from '../shared/connection-flags.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiCall } from '@drydock/kube-client';
 import { response, ScriptedApi } from '@drydock/operator/testing';
-import { changePlan, planNamed, plansOf } from './plan-object.ts';
+import { changePlan, planNamed, plansOf } from './why-plans.ts';
 
 /** How the commands about plans read and write a plan that others write too. */
 

@@ -4,7 +4,7 @@ import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { askedBy } from './approve.ts';
 import { type Given, giveApproval, runToApprove, untilSeen } from './give-approval.ts';
-import { type PlanObject, planNamed } from './plan-object.ts';
+import { type PlanObject, planNamed } from './why-plans.ts';
 
 export type PromoteFlags = ConnectionFlags & { readonly full?: boolean };
 

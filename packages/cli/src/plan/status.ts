@@ -1,22 +1,12 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { timeText } from '@drydock/apimachinery';
+import { type JsonObject, timeText } from '@drydock/apimachinery';
 import { readMaintenancePlan } from '@drydock/apis';
-import { isSetAside } from '@drydock/core/plan';
-import type { Api } from '@drydock/kube-client';
+import { isSetAside, plansPath } from '@drydock/core/plan';
+import type { Api, CachedObject, Watcher } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
-import { ApiError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { plainOutput, printText, written } from '../shared/output.ts';
+import { ApiError } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { followPlan } from './follow-plan.ts';
-import {
-  isUpToDate,
-  ofThisRun,
-  type PlanObject,
-  planNamed,
-  plansOf,
-  recordsOf,
-} from './plan-object.ts';
 import {
   planLine,
   plansTable,
@@ -25,6 +15,52 @@ import {
   shownVerdicts,
   verdictJson,
 } from './status-text.ts';
+import {
+  isUpToDate,
+  ofThisRun,
+  type PlanObject,
+  planNamed,
+  plansOf,
+  recordsOf,
+} from './why-plans.ts';
+
+type Followed = CachedObject & { readonly plan: PlanObject };
+
+function project(raw: unknown): Followed {
+  const plan = raw as PlanObject;
+  const { name, uid, resourceVersion } = plan.metadata;
+  return { key: name, uid, resourceVersion, plan };
+}
+
+/**
+ * Watches a plan until `look` returns 'done'. Resolves with the last state of the plan; undefined
+ * when it is deleted.
+ */
+async function followPlan(
+  watcher: Watcher,
+  name: string,
+  look: (plan: PlanObject) => 'done' | 'continue',
+): Promise<PlanObject | undefined> {
+  const done = new AbortController();
+  let last: PlanObject | undefined;
+  await watcher.watch(
+    { path: plansPath, fieldSelector: `metadata.name=${name}` },
+    project,
+    {
+      changed: ({ type, object: { plan } }) => {
+        if (done.signal.aborted) return;
+        last = type === 'removed' ? undefined : plan;
+        if (last === undefined || look(plan) === 'done') done.abort();
+      },
+      // The plan was deleted before the watch started.
+      synced: () => (last === undefined ? done.abort() : undefined),
+      failing: ({ message }) =>
+        plainOutput.note(`drydock: plan ${name} cannot be read at the moment: ${message}`),
+    },
+    done.signal,
+  );
+  return last;
+}
 
 export type PlanStatusFlags = ConnectionFlags & {
   readonly output: 'table' | 'wide' | 'json' | 'yaml';

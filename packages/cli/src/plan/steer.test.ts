@@ -11,9 +11,9 @@ import { historyTable, runsOf, verdictsOfRun } from './history.ts';
 import { movedToFront, noTurnOf } from './next.ts';
 import { mergedRetries } from './node-choices.ts';
 import { type PauseFlags, pausedSpec, untilOf } from './pause.ts';
-import type { PlanObject } from './plan-object.ts';
 import { promotionOf } from './promote.ts';
 import { endOf } from './status.ts';
+import type { PlanObject } from './why-plans.ts';
 
 /** What the commands about plans write, and refuse. */
 

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MaintenancePlanStatus } from '@drydock/apis/schema';
 import type { NodeVerdict } from '@drydock/core/plan';
-import type { PlanObject } from './plan-object.ts';
 import { planLine, plansTable, planText } from './status-text.ts';
-import { planSentence } from './why-plans.ts';
+import { type PlanObject, planSentence } from './why-plans.ts';
 
 /** What `drydock plan status` and `drydock why` print. */
 

@@ -13,7 +13,7 @@ import {
 import type { Env } from '@drydock/utils';
 import { systemClock, UsageError } from '@drydock/utils';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { integer, seconds } from '../shared/go-values.ts';
+import { integer, seconds } from '../shared/fail.ts';
 import { plainOutput, terminal } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 

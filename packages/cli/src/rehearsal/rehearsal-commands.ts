@@ -1,7 +1,6 @@
 import type { Env } from '@drydock/utils';
 import { Command, Option } from 'commander';
-import { connectionFlags } from '../shared/connection-flags.ts';
-import { policyFlags } from '../shared/policy-flags.ts';
+import { connectionFlags, policyFlags } from '../shared/connection-flags.ts';
 import { copyFlags } from './copy-options.ts';
 import type { RehearseFlags } from './rehearse.ts';
 import type { SnapshotFlags } from './snapshot.ts';

@@ -20,9 +20,8 @@ import { durationText, forecastPicture } from '@drydock/rehearse/report';
 import { type ClusterSnapshot, ofKind } from '@drydock/rehearse/snapshot';
 import { learnWork } from '@drydock/rehearse/timings';
 import { errorText, UsageError } from '@drydock/utils';
-import { amount } from '../shared/amount.ts';
-import { documentsIn } from '../shared/files.ts';
-import { plainOutput, printText, written } from '../shared/output.ts';
+import { amount } from '../shared/fail.ts';
+import { documentsIn, plainOutput, printText, written } from '../shared/output.ts';
 import {
   asUsage,
   type CopyFlags,

@@ -10,9 +10,8 @@ import { type ClusterSnapshot, ofKind } from '@drydock/rehearse/snapshot';
 import type { Env } from '@drydock/utils';
 import { UsageError } from '@drydock/utils';
 import { maintenanceFor } from '../maintenance/maintain.ts';
-import { documentsIn } from '../shared/files.ts';
 import { nodeChoice } from '../shared/nodes.ts';
-import { plainOutput, printText, written } from '../shared/output.ts';
+import { documentsIn, plainOutput, printText, written } from '../shared/output.ts';
 import {
   asUsage,
   atLeastOne,

@@ -1,6 +1,6 @@
 import type { ConnectOptions } from '@drydock/kube-client';
 import { type Command, Option } from 'commander';
-import { seconds } from './go-values.ts';
+import { seconds } from './fail.ts';
 
 /** Flags that choose the cluster, with kubectl's names. */
 export type ConnectionFlags = {
@@ -103,4 +103,27 @@ export function connectionOf(
 /** Parses the request timeout; like kubectl, a bare number means seconds. */
 function timeoutSeconds(text: string): number {
   return seconds('--request-timeout', /^\d+$/.test(text) && text !== '0' ? `${text}s` : text);
+}
+
+/** Adds the flags for the drain policy, as `drydock maintain` has them. */
+export function policyFlags(command: Command): Command {
+  return command
+    .option('--force', 'also evict pods that declare no controller')
+    .option('--delete-emptydir-data', 'also evict pods with emptyDir volumes; their data is lost')
+    .option(
+      '--disable-eviction',
+      'delete pods instead of evicting them, ignoring disruption budgets',
+    )
+    .addOption(
+      new Option(
+        '--grace-period <seconds>',
+        "seconds each pod gets to terminate (negative: the pod's own grace period)",
+      ).default('-1'),
+    )
+    .addOption(
+      new Option(
+        '--timeout <duration>',
+        'stop draining after this long and keep the node held (0: no limit)',
+      ).default('0s'),
+    );
 }

@@ -21,8 +21,8 @@ import {
 } from '@drydock/core/vm';
 import type { Api, Connection } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
-import { refusedError } from './api-error.ts';
 import { nodePath } from './nodes.ts';
+import { refusedError } from './requests.ts';
 
 /** Inputs of a node's drain, with the time at which they were read. */
 export type DrainInputsNow = DrainInputs & { readonly now: Temporal.Instant };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UsageError } from '@drydock/utils';
-import { goDuration, integer, longFlags, plainBooleans, seconds } from './go-values.ts';
+import { goDuration, integer, longFlags, plainBooleans, seconds } from './fail.ts';
 
 test('durations are read as Go reads them', () => {
   const table: readonly (readonly [string, number])[] = [

@@ -3,7 +3,7 @@ import { type Node, readNode } from '@drydock/core/node';
 import type { Api, ApiResponse } from '@drydock/kube-client';
 import { listPages } from '@drydock/kube-client';
 import { UsageError } from '@drydock/utils';
-import { refusedError } from './api-error.ts';
+import { refusedError } from './requests.ts';
 
 /** Choice of nodes for a command: by name, or by label. */
 export type NodeChoice = { readonly names: readonly string[]; readonly selector?: string };

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import type { Log } from '@drydock/utils';
 
 /**
  * Milliseconds within which a repeated signal counts as the same: a terminal sends Ctrl-C to all
@@ -20,4 +21,14 @@ export function onStop(stop: (signal: NodeJS.Signals) => void): void {
       since ??= now;
     });
   }
+}
+
+/** Returns a signal that the first SIGINT or SIGTERM aborts. */
+export function stopSignal(log: Log): AbortSignal {
+  const controller = new AbortController();
+  onStop(signal => {
+    log.info('stopping', { signal });
+    controller.abort();
+  });
+  return controller.signal;
 }

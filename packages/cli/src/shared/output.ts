@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs';
 import {
+  isObject,
   isPrintable,
+  type JsonObject,
   maxRowLength,
   printableJson,
   printableLines,
   truncate,
 } from '@drydock/apimachinery';
-import { Document, Scalar, visit } from 'yaml';
+import { errorText, UsageError } from '@drydock/utils';
+import { Document, parseAllDocuments, Scalar, visit } from 'yaml';
 
 /**
  * Output of a command, the only code that writes to the process's streams: nearly every line
@@ -106,4 +110,26 @@ export function exitOnEpipe(): void {
   };
   process.stdout.on('error', lost);
   process.stderr.on('error', () => process.exit(brokenPipe));
+}
+
+function textIn(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Returns the objects of a YAML file, one for each non-empty document; `-` is the standard input.
+ * Throws a UsageError that names the file and the error.
+ */
+export function documentsIn(file: string): readonly JsonObject[] {
+  return [...parseAllDocuments(textIn(file))].flatMap(document => {
+    const [error] = document.errors;
+    if (error !== undefined)
+      throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
+    const value: unknown = document.toJS();
+    return isObject(value) ? [value] : [];
+  });
 }

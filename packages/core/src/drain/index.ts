@@ -1,28 +1,29 @@
 export { type Attachment, readAttachment } from './blockers/attachment.ts';
 export {
   type Blocker,
+  type BlockerGroup,
+  type BlockerSummary,
   blockerId,
   countedByReason,
   eachReasonFirst,
   fewOfEachReason,
+  groupBlockers,
   needsHelp,
   outcomeBlockerInfo,
   reasonOfId,
 } from './blockers/blocker.ts';
-export {
-  type BlockerGroup,
-  type BlockerSummary,
-  groupBlockers,
-} from './blockers/blocker-groups.ts';
 export { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
-export { type Budget, budgetsOf, neverAllows, readBudget } from './budgets/budget.ts';
 export {
   availableDisruptions,
+  type Budget,
+  budgetsOf,
   type InFlightEviction,
   isCounted,
   isReflected,
+  neverAllows,
+  readBudget,
   reflectionLimitMs,
-} from './budgets/in-flight-eviction.ts';
+} from './budgets/budget.ts';
 export { percentOf } from './drain-counter.ts';
 export {
   type DrainBehavior,
@@ -30,24 +31,26 @@ export {
   type FilterContext,
   type PlanWork,
 } from './filters.ts';
-export { classify, type EvictionOutcome } from './outcome/eviction-outcome.ts';
-export { type Attempt, type EvictionMethod, nextAttempt } from './outcome/retry.ts';
+export {
+  type Attempt,
+  classify,
+  type EvictionMethod,
+  type EvictionOutcome,
+  nextAttempt,
+} from './outcome/eviction-outcome.ts';
 export { type PodCall, plan } from './plan.ts';
 export { type DrainPolicy, type PodPick, type Rung, seedPolicy } from './policy.ts';
 export {
+  type ActiveResponder,
   type EvictionRequest,
   evictionRequestOf,
   evictionRequestsIn,
   evictionRequestsPath,
   evictionRequestsSelector,
-  readEvictionRequest,
-  triedAgainAfter,
-} from './responders/eviction-request.ts';
-export {
-  type ActiveResponder,
   type LifecycleEviction,
   lifecycleEvictionsPath,
+  readEvictionRequest,
   readLifecycleEviction,
-} from './responders/lifecycle-eviction.ts';
-export { isLauncher } from './vm/migration-slots.ts';
-export { nothingTracked, type VmTrackingState } from './vm/tracking.ts';
+  triedAgainAfter,
+} from './responders/eviction-request.ts';
+export { isLauncher, nothingTracked, type VmTrackingState } from './vm/vm-pod-decision.ts';

@@ -4,10 +4,8 @@ import fc from 'fast-check';
 import { at, makeBudget, makePod } from '../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { vmPodsOf } from '../vm/vm-pod.ts';
-import type { Budget } from './budgets/budget.ts';
-import type { InFlightEviction } from './budgets/in-flight-eviction.ts';
-import type { EvictionOutcome } from './outcome/eviction-outcome.ts';
-import type { Attempt } from './outcome/retry.ts';
+import type { Budget, InFlightEviction } from './budgets/budget.ts';
+import type { Attempt, EvictionOutcome } from './outcome/eviction-outcome.ts';
 import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
 
 function candidate(

@@ -3,35 +3,44 @@ import { byKey, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import type { NodeVms, VmPod } from '../vm/vm-pod.ts';
 import { type BlockerInfo, unansweredBlockerInfo } from './blockers/blocker.ts';
 import { budgetBlockerInfo, multipleBudgetsBlockerInfo } from './blockers/budget-blocker.ts';
-import { attributeToNode, type DeadNode } from './blockers/dead-node.ts';
 import {
+  attributeToNode,
   backoffUntil,
+  type DeadNode,
   incrementRecreation,
   ownerKey,
   type Recreations,
   recreationBlocker,
-} from './blockers/recreations.ts';
-import { type Budget, budgetsOf, isFreeEviction } from './budgets/budget.ts';
+} from './blockers/dead-node.ts';
 import {
   availableDisruptions,
+  type Budget,
   type BypassedBudget,
+  budgetsOf,
   type InFlightEviction,
+  isFreeEviction,
   reservedDisruptions,
-} from './budgets/in-flight-eviction.ts';
-import { isOutdated, lastingBlocker, retryTimeFor, waitAfterAttempt } from './last-answer.ts';
-import type { Attempt, EvictionMethod } from './outcome/retry.ts';
-import type { PodDecision, PodWait } from './pod-decision.ts';
+} from './budgets/budget.ts';
+import type { Attempt, EvictionMethod } from './outcome/eviction-outcome.ts';
+import {
+  considerTerminating,
+  isOutdated,
+  lastingBlocker,
+  type PodDecision,
+  type PodWait,
+  retryTimeFor,
+  waitAfterAttempt,
+} from './pod-decision.ts';
 import { askResponders } from './responders/ask-responders.ts';
-import type { EvictionRequestsKnown, RequestOwner } from './responders/eviction-request.ts';
 import {
   type ActiveResponder,
+  type EvictionRequestsKnown,
   passedOverAt,
+  type RequestOwner,
   responderBlockerInfo,
   silentAt,
-} from './responders/lifecycle-eviction.ts';
-import { considerTerminating } from './terminating-pod.ts';
-import { roomFor } from './vm/migration-slots.ts';
-import { MigrationSlots, vmPodDecision } from './vm/vm-pod-decision.ts';
+} from './responders/eviction-request.ts';
+import { MigrationSlots, roomFor, vmPodDecision } from './vm/vm-pod-decision.ts';
 
 /** A pod that has to leave, and how. */
 export type EvictionCandidate = {

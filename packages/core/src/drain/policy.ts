@@ -1,6 +1,10 @@
 import type { LabelSelector } from '@drydock/apimachinery';
-import { plainVmPolicy, type VmPolicy } from '../vm/policy.ts';
-import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
+import {
+  defaultServerPolicy,
+  plainVmPolicy,
+  type ServerPolicy,
+  type VmPolicy,
+} from '../vm/vm-status.ts';
 
 /** A pick of pods. All given fields must match; an empty pick matches every pod. */
 export type PodPick = {

@@ -1,2 +1,1 @@
-export { hasLifecycleConditions } from './conditions.ts';
-export { emptyRecord, holdersIn, writeHoldRecord } from './hold-record.ts';
+export { emptyRecord, hasLifecycleConditions, holdersIn, writeHoldRecord } from './hold-record.ts';

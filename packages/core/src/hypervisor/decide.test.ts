@@ -3,11 +3,16 @@ import { test } from 'node:test';
 import { secondsAfter } from '@drydock/apimachinery';
 import fc from 'fast-check';
 import { makeReleased, makeServer as server } from '../testing/make-host.ts';
-import { defaultServerPolicy } from '../vm/server-policy.ts';
+import { defaultServerPolicy } from '../vm/vm-status.ts';
 import { decideHost } from './decide.ts';
-import { isMarked, markedSince, markOf } from './mark.ts';
-import type { ServerMigration } from './server.ts';
-import { defaultLimits, type HostSnapshot } from './snapshot.ts';
+import {
+  defaultLimits,
+  type HostSnapshot,
+  isMarked,
+  markedSince,
+  markOf,
+  type ServerMigration,
+} from './server.ts';
 
 const now = Temporal.Instant.from('2030-01-10T12:00:00Z');
 const begun = secondsAfter(now, -600);

@@ -1,8 +1,8 @@
 export { decideHost } from './decide.ts';
-export { isMarked, type Marker, markOf } from './mark.ts';
 export {
   type HypervisorIdentity,
   hypervisorKey,
+  inFlightMigrations,
   type Match,
   type Matcher,
   matchHosts,
@@ -10,19 +10,19 @@ export {
 } from './match.ts';
 export {
   type ComputeService,
-  hasFailed,
-  hasSucceeded,
-  isUnderWay,
-  type NovaServer,
-  type ServerMigration,
-} from './server.ts';
-export { since } from './server-history.ts';
-export {
   defaultLimits,
   type HostCall,
   type HostDecision,
   type HostSnapshot,
+  hasFailed,
+  hasSucceeded,
+  isMarked,
+  isUnderWay,
+  type Marker,
   type MigrationLimits,
+  markOf,
   type NovaRefusal,
-} from './snapshot.ts';
-export { inFlightMigrations } from './turn.ts';
+  type NovaServer,
+  type ServerMigration,
+} from './server.ts';
+export { since } from './server-history.ts';

@@ -4,7 +4,7 @@ import { secondsBetween } from '@drydock/apimachinery';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, slack } from '../testing/make-host.ts';
 import type { VmState, VmStatus } from '../vm/vm-status.ts';
-import { expectedEnd, lookAgainMs } from './pace.ts';
+import { expectedEnd, lookAgainMs } from './decide.ts';
 import type { ServerMigration } from './server.ts';
 
 function vms(...states: readonly VmState[]): readonly VmStatus[] {

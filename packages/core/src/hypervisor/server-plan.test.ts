@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeReleased, makeServer } from '../testing/make-host.ts';
-import { defaultServerPolicy } from '../vm/server-policy.ts';
+import { defaultServerPolicy } from '../vm/vm-status.ts';
 import { decideHost } from './decide.ts';
-import type { NovaServer, ServerMigration } from './server.ts';
-import type { HostSnapshot } from './snapshot.ts';
+import type { HostSnapshot, NovaServer, ServerMigration } from './server.ts';
 
 const now = at(60);
 function looked(over: Partial<HostSnapshot>, moment = now) {

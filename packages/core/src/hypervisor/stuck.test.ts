@@ -3,9 +3,8 @@ import { describe, test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
-import type { NovaServer } from './server.ts';
-import type { HostSnapshot } from './snapshot.ts';
-import { inFlightMigrations } from './turn.ts';
+import { inFlightMigrations } from './match.ts';
+import type { HostSnapshot, NovaServer } from './server.ts';
 
 /**
  * Every task state of Nova (nova/compute/task_states.py), and whether disks are copied or fetched

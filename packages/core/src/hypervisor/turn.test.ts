@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
-import { defaultLimits, type HostSnapshot } from './snapshot.ts';
-import { inFlightMigrations, nextMigrations } from './turn.ts';
+import { inFlightMigrations, nextMigrations } from './match.ts';
+import { defaultLimits, type HostSnapshot } from './server.ts';
 
 const now = at(60);
 function asked(over: Partial<HostSnapshot>): readonly string[] {

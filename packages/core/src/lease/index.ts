@@ -1,2 +1,1 @@
-export { isLeased } from './is-leased.ts';
-export { type Lease, type LeaseTerms, readLease } from './lease.ts';
+export { isLeased, type Lease, type LeaseTerms, readLease } from './lease.ts';

@@ -1,7 +1,12 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { isBefore, microTimeText, readTime, secondsAfter } from '@drydock/apimachinery';
+import {
+  isBefore,
+  type JsonObject,
+  microTimeText,
+  readTime,
+  secondsAfter,
+} from '@drydock/apimachinery';
 import type { Node } from '../node/node.ts';
-import type { LeaseName } from '../request/request.ts';
+import { type LeaseName, leaseKey } from '../request/request.ts';
 
 /** A coordination.k8s.io/v1 Lease, as stored. */
 export type Lease = {
@@ -204,4 +209,15 @@ export function blanked({ resourceVersion }: Lease): JsonObject {
       leaseTransitions: null,
     },
   };
+}
+
+/** Reports whether one of these leases exists and its holder has the node. */
+export function isLeased(
+  names: readonly LeaseName[],
+  leases: { readonly get: (key: string) => Lease | undefined },
+): boolean {
+  return names.some(name => {
+    const lease = leases.get(leaseKey(name));
+    return lease !== undefined && isTaken(lease, name.holder);
+  });
 }

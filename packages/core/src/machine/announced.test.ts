@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeEvent } from '../testing/make-machine.ts';
-import { byUrgency, mergeEvents, sorted } from './announced.ts';
-import type { MachineEvent } from './event.ts';
+import { byUrgency, type MachineEvent, mergeEvents, sorted } from './event.ts';
 
 const now = at(0);
 function brief(events: readonly MachineEvent[]) {

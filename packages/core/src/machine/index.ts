@@ -1,14 +1,17 @@
-export type { AnnouncedTarget, MachineAdapter } from './adapter.ts';
-export { byUrgency, mergeEvents, sorted } from './announced.ts';
-export { decideMachine } from './decide.ts';
+export { type AnnouncedTarget, decideMachine, type MachineAdapter } from './decide.ts';
 export {
+  byUrgency,
   deadlineOf,
   type EventState,
   eventStates,
   isPending,
+  type KnownCluster,
   type MachineEvent,
+  mergeEvents,
   occurrenceOf,
+  pauseOf,
   type SourceObservation,
+  sorted,
   type TroubleReason,
   troubleReasons,
 } from './event.ts';
@@ -31,7 +34,6 @@ export {
   readMachineCluster,
   readMachineSet,
 } from './machine.ts';
-export { type KnownCluster, pauseOf } from './pause.ts';
 export {
   identityGroup,
   instanceIn,
@@ -53,28 +55,26 @@ export {
   nodeNameOf,
   strategies,
 } from './request.ts';
-export type {
-  ConcurrentMaintenance,
-  MachineDecision,
-  MachineLimits,
-  MachineSnapshot,
-  ReplacementSet,
-  UnreadyMachine,
-} from './snapshot.ts';
 export {
+  type ConcurrentMaintenance,
   drainedForAnnotation,
   type EventResponse,
   type EventSource,
+  type MachineDecision,
+  type MachineLimits,
+  type MachineSnapshot,
   type Mark,
   type Notice,
   noticesPath,
   type PresetName,
   presetNames,
+  type ReplacementSet,
   type ScanResult,
   type Signal,
   sourceSubject,
   sourcesPath,
-} from './source.ts';
+  type UnreadyMachine,
+} from './snapshot.ts';
 export { deadlineFor } from './steps/begin.ts';
 export { areOver } from './steps/strategy.ts';
 export {

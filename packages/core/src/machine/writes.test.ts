@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import { levelWrite } from '../maintenance/child.ts';
+import { levelWrite } from '../maintenance/decide.ts';
 import { at } from '../testing/make.ts';
 import {
   makeChild,

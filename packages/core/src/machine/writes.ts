@@ -1,8 +1,9 @@
 import type { JsonObject, KubeEvent } from '@drydock/apimachinery';
 import { pathSegment, secondsBetween, timeText, truncatedName } from '@drydock/apimachinery';
-import { restoreChildWrite } from '../maintenance/child.ts';
+import { restoreChildWrite } from '../maintenance/decide.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
 import type { Write } from '../write.ts';
+import { urgentDeadline } from './aftermath.ts';
 import { isPending } from './event.ts';
 import {
   deleteMarks,
@@ -14,9 +15,12 @@ import {
   surgePrefix,
 } from './machine.ts';
 import type { MachineRequest } from './request.ts';
-import type { MachineSnapshot } from './snapshot.ts';
-import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
-import { urgentDeadline } from './urgency.ts';
+import {
+  drainedForAnnotation,
+  type MachineSnapshot,
+  type Notice,
+  noticesPath,
+} from './snapshot.ts';
 
 /** Writes of a machine maintenance to other objects, each guarded by the version that was read. */
 

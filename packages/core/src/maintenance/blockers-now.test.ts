@@ -5,7 +5,7 @@ import { seedPolicy } from '../drain/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, makeBudget, makePod, makeRequest } from '../testing/make.ts';
 import { blockersNow } from './blockers-now.ts';
-import type { DrainInputs } from './drain-inputs.ts';
+import type { DrainInputs } from './decide.ts';
 
 /** What `drydock status` says of the blockers of one maintenance. */
 

@@ -1,8 +1,10 @@
-import { blockerId } from '../drain/blockers/blocker.ts';
-import type { BlockerSummary } from '../drain/blockers/blocker-groups.ts';
+import { type BlockerSummary, blockerId } from '../drain/blockers/blocker.ts';
+import type { FilterContext } from '../drain/filters.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
-import { decideDrainOnly } from './decide.ts';
-import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
+import { vmPodsOf } from '../vm/vm-pod.ts';
+import { countVms, hasGone, type VmCounts, type VmStatus } from '../vm/vm-status.ts';
+import { type DrainInputs, decideDrainOnly, snapshotOf } from './decide.ts';
+import type { NodeSnapshot } from './snapshot.ts';
 
 /**
  * Returns since when the blocker exists, as the status stores it; undefined for kinds that store
@@ -86,4 +88,85 @@ export function blockersNow(
     ...stored,
     ...judgedBlockers(request, drainInputs, now).filter(({ what }) => !named.has(what)),
   ];
+}
+
+/** A VM in the form in which a status stores it. */
+export type StoredVm = Pick<
+  VmStatus,
+  'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'
+>;
+
+/** VMs of a maintenance, as text for people. */
+export type VmsNow = {
+  /** Counts as text; zero counts are left out. */
+  readonly summary: string;
+  /** VMs that still have to move, shut down or be left alone. */
+  readonly open: readonly StoredVm[];
+};
+
+type StoredVms = {
+  readonly items?: readonly StoredVm[];
+} & VmCounts;
+
+const words = [
+  ['moved', 'moved'],
+  ['migrating', 'being migrated'],
+  ['waiting', 'waiting'],
+  ['cannot', 'that cannot move'],
+  ['stopped', 'shut down'],
+  ['left', 'left alone'],
+] as const;
+
+/** Returns the counts as text for people. */
+function summaryOf(vms: StoredVms): string {
+  const parts = words.flatMap(([field, text]) => (vms[field] > 0 ? [`${vms[field]} ${text}`] : []));
+  return `${vms.total} VM${vms.total === 1 ? '' : 's'}: ${parts.join(', ')}`;
+}
+
+/**
+ * Returns the VMs of a maintenance from its status; undefined if there are none, or its kind does
+ * not store them.
+ */
+export function storedVms({
+  status,
+}: Pick<MaintenanceRequest, 'status'>):
+  | { readonly summary: string; readonly items: readonly StoredVm[] }
+  | undefined {
+  const { virtualMachines: vms } = status as { readonly virtualMachines?: StoredVms };
+  return vms && { summary: summaryOf(vms), items: vms.items ?? [] };
+}
+
+function counted(vms: readonly VmStatus[]): StoredVms {
+  return { ...countVms(vms), items: vms };
+}
+
+/**
+ * Returns the VMs of this request from its status or, for kinds that do not store them, as they are
+ * now; undefined if there are none.
+ */
+export function vmsNow(
+  request: MaintenanceRequest,
+  drainInputs: DrainInputs,
+  now: Temporal.Instant,
+): VmsNow | undefined {
+  const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
+  const vms =
+    virtualMachines ??
+    counted(decideDrainOnly(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
+  if (vms.total === 0) return undefined;
+  return { summary: summaryOf(vms), open: (vms.items ?? []).filter(vm => !hasGone(vm)) };
+}
+
+/** Returns the facts beside a pod of this node that are needed to judge the pod. */
+export function filterContextOf(
+  {
+    nodeName,
+    pods = [],
+    vms,
+    daemonSets,
+    planWork,
+  }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets' | 'planWork'>,
+  now: Temporal.Instant,
+): FilterContext {
+  return { now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms), planWork };
 }

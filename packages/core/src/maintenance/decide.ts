@@ -1,25 +1,35 @@
-import { earliest } from '@drydock/apimachinery';
-import type { Report } from '../request/report.ts';
+import {
+  earliest,
+  type JsonObject,
+  type KubeEvent,
+  mergePatch,
+  sameJson,
+} from '@drydock/apimachinery';
+import type { Budget } from '../drain/budgets/budget.ts';
+import type { DrainPolicy } from '../drain/policy.ts';
+import type { Node } from '../node/node.ts';
+import type { Pod } from '../pod/pod.ts';
+import { type MaintenanceRequest, pathOf, type Report } from '../request/request.ts';
+import type { NodeVms } from '../vm/vm-pod.ts';
+import type { Write } from '../write.ts';
 import type { Decision } from './decision.ts';
 import { type ReconcileContext, type ReconcileStep, startContext } from './reconcile-context.ts';
-import type { NodeSnapshot } from './snapshot.ts';
-import { cancelVmEvictions } from './steps/cancel-vm-evictions.ts';
-import { claim } from './steps/claim.ts';
-import { deadline } from './steps/deadline.ts';
-import { detach } from './steps/detach.ts';
-import { daemonSets } from './steps/drain/daemon-sets.ts';
-import { drain } from './steps/drain/drain.ts';
-import { cleanUpEvictionRequests } from './steps/eviction-requests.ts';
+import { emptyMemo, type NodeSnapshot } from './snapshot.ts';
+import { claim, cleanUpEvictionRequests } from './steps/claim.ts';
+import { detach, hypervisor } from './steps/detach.ts';
+import { daemonSets, drain } from './steps/drain/drain.ts';
 import { hold } from './steps/hold.ts';
-import { hypervisor } from './steps/hypervisor.ts';
 import { lease } from './steps/lease.ts';
-import { missingNode } from './steps/missing-node.ts';
-import { lifecycleConditionsFor } from './steps/node-report.ts';
-import { quorum } from './steps/quorum.ts';
-import { conditionsWrites, release } from './steps/release.ts';
+import { lifecycleConditionsFor, missingNode, quorum } from './steps/quorum.ts';
+import {
+  cancelVmEvictions,
+  conditionsWrites,
+  deadline,
+  release,
+  succession,
+} from './steps/release.ts';
 import { memoAfter, type Reported, refusedClaims, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
-import { succession } from './steps/succession.ts';
 
 /** Steps in this order, each idempotent; the first step that is not done ends the pass. */
 const steps: readonly ReconcileStep[] = [
@@ -131,5 +141,127 @@ export function decideDrainOnly(snapshot: NodeSnapshot, now: Temporal.Instant): 
   return {
     decision: { ...decisionOf(context, reported), writes: [] },
     reports: reported.map(({ report }) => report),
+  };
+}
+
+/** Inputs of a drain of one node, at one moment. */
+export type DrainInputs = {
+  /** The node; missing if it is not known. */
+  readonly node?: Node;
+  readonly pods: readonly Pod[];
+  readonly budgets: readonly Budget[];
+  /** Keys `namespace/name`. */
+  readonly daemonSets: ReadonlySet<string>;
+  readonly vms?: NodeVms;
+  /** Pods of these namespaces that are on no node; missing if they have not been listed. */
+  readonly unscheduled?: NodeSnapshot['unscheduled'];
+};
+
+/** Returns the snapshot that the drain of one request would see, with no eviction sent yet. */
+export function snapshotOf(
+  request: MaintenanceRequest,
+  { node, pods, budgets, daemonSets, vms, unscheduled }: DrainInputs,
+): NodeSnapshot {
+  return {
+    nodeName: request.nodeName,
+    ...(node && { node }),
+    requests: [request],
+    pods,
+    podsConfirmed: true,
+    budgets,
+    daemonSets,
+    ...(vms && { vms }),
+    ...(unscheduled && { unscheduled }),
+    leases: new Map(),
+    attachments: [],
+    volumes: new Map(),
+    attempts: new Map(),
+    inFlight: [],
+    memo: emptyMemo,
+    adapters: [request.adapter],
+    missingKinds: new Set(),
+    windows: [],
+    terms: { durationSeconds: 0, renewEverySeconds: 0 },
+  };
+}
+
+/**
+ * Maintenances that were created for a machine or by a plan. They are trusted only as far as they
+ * match what their creator wrote.
+ */
+
+/**
+ * Reports whether the node was drained as its current spec demands: completely, and by the
+ * generation that the status observed.
+ */
+export function isDrained({ history, level, status, generation }: MaintenanceRequest): boolean {
+  return (
+    history.state === 'Drained' &&
+    level === 'Drain' &&
+    Number(status['observedGeneration'] ?? 0) >= generation
+  );
+}
+
+/**
+ * Reports whether the drain policy differs from the wanted one. `maxGracePeriodSeconds` is not
+ * compared: it may depend on the time of creation.
+ */
+export function isChanged({ policy }: MaintenanceRequest, wanted: DrainPolicy): boolean {
+  const { maxGracePeriodSeconds: _own, ...own } = policy;
+  const { maxGracePeriodSeconds: _wanted, ...other } = wanted;
+  return !sameJson(own, other);
+}
+
+/** Returns the write that restores the drain policy and the level after a user has changed them. */
+export function restoreChildWrite(
+  child: MaintenanceRequest,
+  drain: JsonObject,
+  announces: readonly KubeEvent[],
+): Write {
+  return {
+    description: 'restore the drain policy of the node',
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOf(child),
+    body: {
+      metadata: { resourceVersion: child.resourceVersion },
+      spec: { level: 'Drain', drain: mergePatch(child.storedDrain ?? {}, drain) ?? {} },
+    },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: announces,
+  };
+}
+
+/**
+ * Returns the write that sets the level: Cordon pauses the Maintenance while its node stays held,
+ * Drain continues it.
+ */
+export function levelWrite(child: MaintenanceRequest, level: 'Cordon' | 'Drain'): Write {
+  return {
+    description: level === 'Cordon' ? 'pause the drain' : 'continue the drain',
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOf(child),
+    body: { metadata: { resourceVersion: child.resourceVersion }, spec: { level } },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: [],
+  };
+}
+
+/**
+ * Returns the write that deletes the Maintenance of a machine or a plan: this uid only, and no
+ * other object of its name.
+ */
+export function deleteChildWrite(child: MaintenanceRequest): Write {
+  return {
+    description: 'delete the maintenance of the node',
+    method: 'DELETE',
+    path: pathOf(child),
+    body: { preconditions: { uid: child.uid } },
+    cache: 'requests',
+    adapter: child.adapter.name,
+    events: [],
   };
 }

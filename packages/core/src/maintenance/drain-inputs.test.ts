@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod, makeRequest } from '../testing/make.ts';
-import { decideDrainOnly } from './decide.ts';
-import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
+import { type DrainInputs, decideDrainOnly, snapshotOf } from './decide.ts';
 
 const nothing: DrainInputs = { pods: [], budgets: [], daemonSets: new Set() };
 function states(drainInputs: DrainInputs) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { heldNode, makeNode, makeRequest } from '../testing/make.ts';
-import { isHeldAlready, markedByPredecessor } from './held.ts';
+import { isHeldAlready, markedByPredecessor } from './decision.ts';
 
 /**
  * Whether a node is held when nothing of ours says so: all taints of the kind, and no claim of

@@ -1,11 +1,20 @@
-export { blockersNow, namesAllBlockers } from './blockers-now.ts';
-export { isChanged } from './child.ts';
-export { decide, decideDrainOnly } from './decide.ts';
-export type { Decision, Lookup } from './decision.ts';
-export { type DrainInputs, snapshotOf } from './drain-inputs.ts';
-export { filterContextOf } from './filter-context.ts';
-export { releaseDuringWorkAnnotation } from './plan-work.ts';
-export { notAllowedText, problemWrite } from './problem.ts';
+export {
+  blockersNow,
+  filterContextOf,
+  namesAllBlockers,
+  type StoredVm,
+  storedVms,
+  type VmsNow,
+  vmsNow,
+} from './blockers-now.ts';
+export { type DrainInputs, decide, decideDrainOnly, isChanged, snapshotOf } from './decide.ts';
+export {
+  type Decision,
+  type Lookup,
+  notAllowedText,
+  problemWrite,
+  releaseDuringWorkAnnotation,
+} from './decision.ts';
 export { emptyMemo, type NodeSnapshot, type ReconcileMemo, type Self } from './snapshot.ts';
 export {
   type OperatorPod,
@@ -16,4 +25,3 @@ export {
   stayIn,
   stayingOn,
 } from './successor.ts';
-export { type StoredVm, storedVms, type VmsNow, vmsNow } from './vms-now.ts';

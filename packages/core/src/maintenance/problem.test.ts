@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Report } from '../request/report.ts';
-import { type MaintenanceRequest, noHistory } from '../request/request.ts';
-import type { MaintenanceState } from '../request/words.ts';
+import {
+  type MaintenanceRequest,
+  type MaintenanceState,
+  noHistory,
+  type Report,
+} from '../request/request.ts';
 import { at, makeRequest } from '../testing/make.ts';
 import type { Write } from '../write.ts';
-import { problemWrite } from './problem.ts';
+import { problemWrite } from './decision.ts';
 
 /** What is told of a maintenance of which nothing is decided, because deciding it throws. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { nothingTracked } from '../drain/vm/tracking.ts';
+import { nothingTracked } from '../drain/vm/vm-pod-decision.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../testing/make.ts';
 import { makeProgress } from '../testing/make-context.ts';

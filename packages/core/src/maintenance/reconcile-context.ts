@@ -3,16 +3,18 @@ import { isBefore, secondsAfter } from '@drydock/apimachinery';
 import type { BlockerInfo } from '../drain/blockers/blocker.ts';
 import type { DrainCounter, DrainCounts } from '../drain/drain-counter.ts';
 import type { EvictionPlan } from '../drain/plan.ts';
-import type { VmTrackingState } from '../drain/vm/tracking.ts';
+import type { VmTrackingState } from '../drain/vm/vm-pod-decision.ts';
 import type { Node } from '../node/node.ts';
-import type { Problem } from '../request/report.ts';
-import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
-import type { MaintenanceFailure } from '../request/words.ts';
-import type { DesiredHostState } from '../vm/host.ts';
-import type { VmStatus } from '../vm/vm-status.ts';
+import {
+  byAge,
+  hasFinalizer,
+  type MaintenanceFailure,
+  type MaintenanceRequest,
+  type Problem,
+} from '../request/request.ts';
+import type { DesiredHostState, VmStatus } from '../vm/vm-status.ts';
 import type { Write } from '../write.ts';
-import type { Lookup } from './decision.ts';
-import { waitsForWork, workProblem } from './plan-work.ts';
+import { type Lookup, waitsForWork, workProblem } from './decision.ts';
 import type { NodeSnapshot, Restored } from './snapshot.ts';
 
 /** Progress of the drain for one request. */

@@ -1,22 +1,22 @@
 import type { Attachment } from '../drain/blockers/attachment.ts';
-import type { Recreations } from '../drain/blockers/recreations.ts';
-import type { Budget } from '../drain/budgets/budget.ts';
-import type { InFlightEviction } from '../drain/budgets/in-flight-eviction.ts';
+import type { Recreations } from '../drain/blockers/dead-node.ts';
+import type { Budget, InFlightEviction } from '../drain/budgets/budget.ts';
 import type { DrainCounter } from '../drain/drain-counter.ts';
 import type { PlanWork } from '../drain/filters.ts';
-import type { Attempt } from '../drain/outcome/retry.ts';
-import type { EvictionRequestsKnown } from '../drain/responders/eviction-request.ts';
-import type { ActiveResponder } from '../drain/responders/lifecycle-eviction.ts';
-import type { VmTrackingState } from '../drain/vm/tracking.ts';
+import type { Attempt } from '../drain/outcome/eviction-outcome.ts';
+import type {
+  ActiveResponder,
+  EvictionRequestsKnown,
+} from '../drain/responders/eviction-request.ts';
+import type { VmTrackingState } from '../drain/vm/vm-pod-decision.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
-import type { Problem } from '../request/report.ts';
-import type { KindAdapter, MaintenanceRequest } from '../request/request.ts';
-import type { HostView } from '../vm/host.ts';
+import type { KindAdapter, MaintenanceRequest, Problem } from '../request/request.ts';
 import type { NodeVms } from '../vm/vm-pod.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
+import type { HostView } from '../vm/vm-status.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
 import type { OperatorView } from './successor.ts';
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makeRequest } from '../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { storedVms, vmsNow } from './vms-now.ts';
+import { storedVms, vmsNow } from './blockers-now.ts';
 
 /** What `drydock status` says of the VMs of one maintenance. */
 

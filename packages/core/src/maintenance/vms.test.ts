@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Attempt } from '../drain/outcome/retry.ts';
+import type { Attempt } from '../drain/outcome/eviction-outcome.ts';
 import { seedPolicy } from '../drain/policy.ts';
 import { noHistory } from '../request/request.ts';
 import {
@@ -15,8 +15,8 @@ import {
 } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import type { Vmi, VmMigration } from '../vm/kubevirt.ts';
-import type { VmPolicy } from '../vm/policy.ts';
 import type { NodeVms } from '../vm/vm-pod.ts';
+import type { VmPolicy } from '../vm/vm-status.ts';
 import { decide } from './decide.ts';
 import { emptyMemo, type NodeSnapshot } from './snapshot.ts';
 

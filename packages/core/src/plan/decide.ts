@@ -1,24 +1,21 @@
 import { earliest, secondsAfter } from '@drydock/apimachinery';
 import type { Write } from '../write.ts';
-import { advance, unansweredStep } from './advance.ts';
-import { contestants, contestText } from './contest.ts';
+import { advance, type Strays, straysOf, unansweredStep } from './advance.ts';
+import { contestants, contestText, retriesNow, revisionOfRun, unfinishedIn } from './contest.ts';
 import type { InFlight } from './in-flight.ts';
-import { pauseEnd, pauseNow, pauseText } from './pause.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { haltScope, hooksToStore, runHooks } from './pods/run-hooks.ts';
-import { revisionOfRun, unfinishedIn } from './records.ts';
 import { runRehearsal } from './rehearsal/run-rehearsal.ts';
-import { retriesNow } from './retries.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, WaitReason } from './snapshot.ts';
-import { runWith, runWithAgreed } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
+import { runWith, runWithAgreed } from './start/node-reasons.ts';
 import { withSoak } from './start/soak.ts';
 import { isUsed } from './start/stages.ts';
 import { nextStart, type StartDecision } from './start/start.ts';
 import type { NodeStepResult, PlanDirective } from './states/common.ts';
 import { isEnding, type Stop, stopOf } from './stop.ts';
-import { type Strays, straysOf } from './strays.ts';
+import { pauseEnd, pauseNow, pauseText } from './unavailability.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, deleteRecordWrite, ownWrite, recordWrite, targetOf } from './writes.ts';
 

@@ -1,6 +1,14 @@
-export { planAnnotation } from '../plan-annotation.ts';
-export type { PlanAdapter } from './adapter.ts';
-export { doneSince, type OtherRecords } from './contest.ts';
+export { planAnnotation } from '../write.ts';
+export {
+  doneSince,
+  isUnderWayNow,
+  isUndone,
+  type OtherRecords,
+  type PlanAdapter,
+  partsInForce,
+  revisionOfRun,
+  sortRecords,
+} from './contest.ts';
 export { decidePlan } from './decide.ts';
 export {
   type AlertGate,
@@ -31,7 +39,6 @@ export {
   verdictTypes,
   workKinds,
 } from './in-flight.ts';
-export { type Pause, pauseNow, pauseOver, pauseText } from './pause.ts';
 export {
   begunWork,
   type Concurrency,
@@ -53,22 +60,19 @@ export {
   type Work,
 } from './plan.ts';
 export { hookPlaces, hookStates, type PodTask } from './pods/hook.ts';
-export { revisionOfRun, sortRecords } from './records.ts';
 export {
+  maxFirstNodes,
   type RehearsalSummary,
   type RehearsalTask,
   type Rehearse,
   type RehearsedForecast,
+  readSummary,
   rehearsalRefusals,
   rehearsalStates,
-} from './rehearsal/rehearsal.ts';
-export {
-  maxFirstNodes,
-  readSummary,
   summaryIn,
   summaryJson,
   summaryText,
-} from './rehearsal/summary.ts';
+} from './rehearsal/rehearsal.ts';
 export type {
   Approval,
   CelResult,
@@ -82,10 +86,15 @@ export type {
   WaitReason,
   WorkPod,
 } from './snapshot.ts';
-export { inPlanOrder } from './start/order.ts';
-export { type DeletedMachine, outagesOf } from './unavailability.ts';
-export { isUnderWayNow } from './under-way.ts';
-export { isUndone, partsInForce } from './undo.ts';
+export { inPlanOrder } from './start/stages.ts';
+export {
+  type DeletedMachine,
+  outagesOf,
+  type Pause,
+  pauseNow,
+  pauseOver,
+  pauseText,
+} from './unavailability.ts';
 export { isSetAside } from './view.ts';
 export {
   announce,

@@ -5,9 +5,9 @@ import { isReady } from '../node/node.ts';
 import { makeApproval, makePlan, makeReadyNode } from '../testing/make-plan.ts';
 import { playDrains } from '../testing/node-life.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
+import { revisionOfRun } from './contest.ts';
 import type { NodeVerdict } from './in-flight.ts';
 import type { Plan } from './plan.ts';
-import { revisionOfRun } from './records.ts';
 import type { PlanDecision } from './snapshot.ts';
 import { childNameOf } from './writes.ts';
 

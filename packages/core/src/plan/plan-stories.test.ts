@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { resolveAmount } from '@drydock/apimachinery';
-import { isDrained } from '../maintenance/child.ts';
+import { isDrained } from '../maintenance/decide.ts';
 import type { Node } from '../node/node.ts';
 import { makeReadyNode } from '../testing/make-plan.ts';
 import { PlanWorld } from '../testing/plan-world.ts';

@@ -1,9 +1,9 @@
 import type { IntOrPercent, JsonObject, LabelSelector } from '@drydock/apimachinery';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { BegunWork, InFlight, Preparing } from './in-flight.ts';
-import type { Pause } from './pause.ts';
 import type { Hook, HookRun } from './pods/hook.ts';
 import type { RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal/rehearsal.ts';
+import type { Pause } from './unavailability.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan in the form that the core uses. */
 

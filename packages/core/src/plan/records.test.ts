@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makePlanSnapshot, makeVerdict } from '../testing/make-plan.ts';
+import { sortRecords } from './contest.ts';
 import { decidePlan } from './decide.ts';
 import { verdictTypes } from './in-flight.ts';
-import { sortRecords } from './records.ts';
 import type { RecordSlice } from './snapshot.ts';
 import { recordWrite } from './writes.ts';
 

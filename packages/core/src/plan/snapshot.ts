@@ -3,7 +3,7 @@ import type { MachineRequest } from '../machine/request.ts';
 import type { Node } from '../node/node.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
 import type { Write } from '../write.ts';
 import type { GateHalt, GateState, GateValue } from './gates/gate.ts';
 import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';

@@ -16,7 +16,7 @@ import { advance, stepOf } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import { begunWork, type Plan, type Work } from './plan.ts';
-import { rebootPodSpec } from './pods/reboot.ts';
+import { rebootPodSpec } from './pods/work-pods.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
 import type { NodeStepResult } from './states/common.ts';
 import type { Stop } from './stop.ts';

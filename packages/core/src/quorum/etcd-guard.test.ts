@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Budget } from '../drain/budgets/budget.ts';
 import { type Pod, readPod } from '../pod/pod.ts';
 import { makeBudget, makePod } from '../testing/make.ts';
-import { etcdAllows, guardVerdict, namedGuardAllows } from './etcd-guard.ts';
+import { etcdAllows, guardVerdict, namedGuardAllows } from './quorum.ts';
 
 function budget(disruptionsAllowed: number, over: Partial<Budget> = {}): Budget {
   return makeBudget('etcd-guard-pdb', {

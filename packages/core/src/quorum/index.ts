@@ -1,17 +1,15 @@
 export {
+  allowQuorumLossAnnotation,
   etcdAllows,
   etcdGuardName,
   etcdNamespace,
   guardVerdict,
-  namedGuardAllows,
-} from './etcd-guard.ts';
-export {
-  allowQuorumLossAnnotation,
   isControlPlane,
   isWarnedOnly,
   mayLoseQuorum,
   memberLabels,
   membersOf,
+  namedGuardAllows,
   type QuorumRule,
   quorumAllows,
   quorumMessage,

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seedPolicy } from '../drain/policy.ts';
 import { at, makeRequest } from '../testing/make.ts';
-import { drainRequest } from './ad-hoc.ts';
-import { endsOf, isDraining, messageOf, phaseOf } from './display.ts';
+import { drainRequest, endsOf, isDraining, messageOf, phaseOf } from './maintenance-input.ts';
 import { byAge, leaseNames, noHistory } from './request.ts';
 
 test('the phase is as its kind spells it; new before the first status, and releasing once it is deleted', () => {

@@ -1,14 +1,16 @@
-export { drainRequest } from './ad-hoc.ts';
-export { endsOf, isDraining, messageOf, phaseOf } from './display.ts';
 export {
   creation,
+  drainRequest,
+  endsOf,
+  isDraining,
   type MaintenanceInput,
   maintenanceObject,
+  messageOf,
   nodeMaintenanceObject,
   notServed,
+  phaseOf,
   removal,
 } from './maintenance-input.ts';
-export { type Problem, type Report, withContest, withStay } from './report.ts';
 export {
   byAge,
   type Claim,
@@ -19,11 +21,17 @@ export {
   type LeaseName,
   leaseKey,
   leaseNames,
+  type MaintenanceFailure,
+  type MaintenanceLevel,
   type MaintenanceRequest,
+  type MaintenanceState,
   maintenancesPath,
   noHistory,
+  type Problem,
   pathOf,
+  type Report,
   type RequestedStart,
   statusPathOf,
+  withContest,
+  withStay,
 } from './request.ts';
-export type { MaintenanceFailure, MaintenanceLevel, MaintenanceState } from './words.ts';

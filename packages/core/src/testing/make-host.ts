@@ -1,8 +1,12 @@
 import { secondsAfter } from '@drydock/apimachinery';
-import { markOf } from '../hypervisor/mark.ts';
-import type { NovaServer, ServerMigration } from '../hypervisor/server.ts';
-import { defaultLimits, type HostSnapshot } from '../hypervisor/snapshot.ts';
-import { defaultServerPolicy } from '../vm/server-policy.ts';
+import {
+  defaultLimits,
+  type HostSnapshot,
+  markOf,
+  type NovaServer,
+  type ServerMigration,
+} from '../hypervisor/server.ts';
+import { defaultServerPolicy } from '../vm/vm-status.ts';
 import { at } from './make.ts';
 
 /** Small hypervisors for tests: h1 is to be empty, and was disabled for that at 0. */

@@ -1,8 +1,7 @@
 import type { MachineEvent } from '../machine/event.ts';
 import type { Machine, MachineSet } from '../machine/machine.ts';
 import type { MachineHistory, MachineRequest } from '../machine/request.ts';
-import type { MachineSnapshot } from '../machine/snapshot.ts';
-import type { Notice } from '../machine/source.ts';
+import type { MachineSnapshot, Notice } from '../machine/snapshot.ts';
 import { machineMaintenanceFinalizer } from '../machine/writes.ts';
 import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, makeNode, makeRequest } from './make.ts';

@@ -1,4 +1,4 @@
-import type { MaintenanceWindow } from '../window/window.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
 
 /** A window for tests: it is for everything, and says nothing. */
 export function makeWindow(over: Partial<MaintenanceWindow> = {}): MaintenanceWindow {

@@ -5,8 +5,12 @@ import type { Lease } from '../lease/lease.ts';
 import { emptyMemo, type NodeSnapshot } from '../maintenance/snapshot.ts';
 import type { Node } from '../node/node.ts';
 import type { Pod } from '../pod/pod.ts';
-import type { Report } from '../request/report.ts';
-import { type KindAdapter, type MaintenanceRequest, noHistory } from '../request/request.ts';
+import {
+  type KindAdapter,
+  type MaintenanceRequest,
+  noHistory,
+  type Report,
+} from '../request/request.ts';
 
 /**
  * Small objects for tests: everything has a plain default, and a test says only what matters to it.

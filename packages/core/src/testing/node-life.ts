@@ -1,4 +1,4 @@
-import { isDrained } from '../maintenance/child.ts';
+import { isDrained } from '../maintenance/decide.ts';
 import type { Node } from '../node/node.ts';
 import type { WorkPod } from '../plan/snapshot.ts';
 import { makeReadyNode } from './make-plan.ts';

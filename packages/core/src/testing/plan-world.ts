@@ -1,12 +1,11 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import { readTime } from '@drydock/apimachinery';
 import type { Node } from '../node/node.ts';
-import { doneSince } from '../plan/contest.ts';
+import { doneSince, isUnderWayNow, sortRecords } from '../plan/contest.ts';
 import { decidePlan } from '../plan/decide.ts';
 import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import type { Plan } from '../plan/plan.ts';
-import { sortRecords } from '../plan/records.ts';
 import type {
   Approval,
   CelResult,
@@ -18,13 +17,11 @@ import type {
   WorkPod,
 } from '../plan/snapshot.ts';
 import { outagesOf } from '../plan/unavailability.ts';
-import { isUnderWayNow } from '../plan/under-way.ts';
 import { viewOf } from '../plan/view.ts';
-import { planAnnotation } from '../plan-annotation.ts';
 import { membersOf } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
-import type { Write } from '../write.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
+import { planAnnotation, type Write } from '../write.ts';
 import { at, makeRequest } from './make.ts';
 
 /**

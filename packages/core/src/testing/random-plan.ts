@@ -1,8 +1,8 @@
+import { revisionOfRun } from '../plan/contest.ts';
 import type { Plan, Work } from '../plan/plan.ts';
 import { type Hook, hookPlaces } from '../plan/pods/hook.ts';
-import { revisionOfRun } from '../plan/records.ts';
 import type { Approval } from '../plan/snapshot.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
 import { at } from './make.ts';
 import { makePlan } from './make-plan.ts';
 import { makeWindow } from './make-window.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
+import { revisionOfRun } from '../plan/contest.ts';
 import type { InFlight } from '../plan/in-flight.ts';
 import type { Plan } from '../plan/plan.ts';
-import { revisionOfRun } from '../plan/records.ts';
 import { isNamedFor, preparePurpose } from '../plan/writes.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
+import type { MaintenanceWindow } from '../window/spans.ts';
 import type { PlanWorld } from './plan-world.ts';
 import { zoneLabel } from './random-plan.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { lastMoveAt } from './estimate.ts';
 import { migrationLoadOf, nodeVmsFor } from './kubevirt-state.ts';
 import { vmPodsOf } from './vm-pod.ts';
+import { lastMoveAt } from './vm-status.ts';
 
 const GiB = 2 ** 30;
 const small = makeVmi('small', { memory: 2 * GiB });

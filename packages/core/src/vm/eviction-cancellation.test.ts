@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeMigration, makeVmi } from '../testing/make-vms.ts';
-import { cancelEvictions } from './eviction-cancellation.ts';
 import type { Vmi, VmMigration } from './kubevirt.ts';
+import { cancelEvictions } from './vm-pod.ts';
 
 const nothingAsked: ReadonlyMap<string, Temporal.Instant> = new Map();
 const marked = makeVmi('a', { evacuatedFrom: 'n1' });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { evictionPreview } from './eviction-preview.ts';
 import type { Vmi, VmMigration } from './kubevirt.ts';
-import { plainVmPolicy, type VmPolicy } from './policy.ts';
+import { evictionPreview } from './kubevirt-state.ts';
 import { vmPodsOf } from './vm-pod.ts';
+import { plainVmPolicy, type VmPolicy } from './vm-status.ts';
 
 function outlookOf(
   vmis: readonly Vmi[],

@@ -1,6 +1,3 @@
-export { type EvictionPreview, evictionPreview } from './eviction-preview.ts';
-export type { DesiredHostState, HostView } from './host.ts';
-export type { Hypervisors } from './hypervisors.ts';
 export {
   defaultSettings,
   type KubeVirtSettings,
@@ -17,13 +14,25 @@ export {
   vmisPath,
 } from './kubevirt.ts';
 export {
+  type EvictionPreview,
+  evictionPreview,
+  type Hypervisors,
   type KubeVirtState,
   type MigrationLoad,
   migrationLoadOf,
   nodeVmsFor,
   ownersOf,
 } from './kubevirt-state.ts';
-export { plainVmPolicy, type VmPolicy } from './policy.ts';
-export { defaultServerPolicy, type ServerPolicy } from './server-policy.ts';
 export type { NodeVms } from './vm-pod.ts';
-export { countVms, isOnItsWay, type VmState, type VmStatus } from './vm-status.ts';
+export {
+  countVms,
+  type DesiredHostState,
+  defaultServerPolicy,
+  type HostView,
+  isOnItsWay,
+  plainVmPolicy,
+  type ServerPolicy,
+  type VmPolicy,
+  type VmState,
+  type VmStatus,
+} from './vm-status.ts';

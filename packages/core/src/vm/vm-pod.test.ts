@@ -10,9 +10,8 @@ import {
   unplacedOf,
 } from '../testing/make-vms.ts';
 import { isOver, type Vmi, type VmMigration } from './kubevirt.ts';
-import { plainVmPolicy } from './policy.ts';
-import { shutDownAt } from './shut-down.ts';
 import { isStranded, looksDifferentAt, migrationProgressOf, vmPodsOf } from './vm-pod.ts';
+import { plainVmPolicy, shutDownAt } from './vm-status.ts';
 
 function vmPodOf(
   vmi: Vmi,

@@ -16,8 +16,16 @@ import {
   openSeconds,
   startOf,
 } from './calendar.ts';
-import { cronProblem, minGap, minus, union } from './spans.ts';
-import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
+import {
+  appliesTo,
+  cronProblem,
+  type MaintenanceWindow,
+  minGap,
+  minus,
+  type Opening,
+  type Span,
+  union,
+} from './spans.ts';
 
 function at(text: string): Temporal.Instant {
   return Temporal.Instant.from(text);

@@ -1,6 +1,13 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
-import { minus, spansOf, union } from './spans.ts';
-import type { AtEnd, MaintenanceWindow, Missed, Span } from './window.ts';
+import {
+  type AtEnd,
+  type MaintenanceWindow,
+  type Missed,
+  minus,
+  type Span,
+  spansOf,
+  union,
+} from './spans.ts';
 
 /** Seconds ahead in which openings are searched: a rule that applies once a year is found. */
 const horizon = 400 * 86_400;

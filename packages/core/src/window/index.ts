@@ -1,10 +1,11 @@
 export { calendarOf, freezeAt, maxOpening, nextSpans, openNow, startOf } from './calendar.ts';
-export { cronProblem, minGap } from './spans.ts';
 export {
   appliesTo,
+  cronProblem,
   type MaintenanceWindow,
+  minGap,
   type Opening,
   type Span,
   type WindowedKind,
   windowsPath,
-} from './window.ts';
+} from './spans.ts';

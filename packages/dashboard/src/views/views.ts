@@ -3,8 +3,10 @@ import {
   type BlockerSummary,
   type Budget,
   budgetBlockerInfo,
+  drainBehaviorOf,
   needsHelp,
   neverAllows,
+  seedPolicy,
 } from '@drydock/core/drain';
 import {
   byUrgency,
@@ -13,10 +15,16 @@ import {
   type MachineEvent,
   type MachineRequest,
 } from '@drydock/core/machine';
-import { storedVms } from '@drydock/core/maintenance';
+import {
+  blockersNow,
+  type DrainInputs,
+  filterContextOf,
+  storedVms,
+} from '@drydock/core/maintenance';
 import { conditionOf, type Node, taintId } from '@drydock/core/node';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '@drydock/core/pod';
 import {
+  drainRequest,
   endsOf,
   isDraining,
   type MaintenanceRequest,
@@ -28,6 +36,7 @@ import type {
   AnnouncedView,
   BlockerView,
   BudgetView,
+  DrainPreview,
   HoldView,
   MachineView,
   NodeSummary,
@@ -121,7 +130,7 @@ export function missingNodeView(
   };
 }
 
-export function blockerView(blocker: BlockerSummary): BlockerView {
+function blockerView(blocker: BlockerSummary): BlockerView {
   return {
     ...blocker,
     // The words are the core's own: they come from a status that the operator wrote.
@@ -310,5 +319,25 @@ export function windowView({ name, problem, status }: MaintenanceWindow): Window
     ...(open !== undefined && { open }),
     ...(until !== undefined && { until }),
     ...(problem !== undefined && { problem }),
+  };
+}
+
+/** Returns a preview of a drain. */
+export function outlookOf(
+  node: string,
+  drainInputs: DrainInputs,
+  choice: { readonly force: boolean; readonly deleteEmptyDirData: boolean },
+  now: Temporal.Instant,
+): DrainPreview {
+  const imagined = drainRequest(node, { ...seedPolicy, ...choice }, now);
+  const filterContext = filterContextOf({ nodeName: node, ...drainInputs }, now);
+  const drainBehaviors = drainInputs.pods.map(
+    pod => drainBehaviorOf(pod, imagined.policy, filterContext).behavior,
+  );
+  const stay = drainBehaviors.filter(behavior => behavior === 'ignore').length;
+  return {
+    leave: drainBehaviors.length - stay,
+    stay,
+    blockers: blockersNow(imagined, drainInputs, now).map(blockerView),
   };
 }

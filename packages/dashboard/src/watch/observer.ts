@@ -17,9 +17,8 @@ import type {
   PodView,
   Scene,
 } from '../scene.ts';
-import { outlookOf } from '../views/drain-preview.ts';
 import { Moments, readTimelineEvent, type TimelineEvent, ViewStore } from '../views/timeline.ts';
-import { budgetView, holdView, missingNodeView, nodeView } from '../views/views.ts';
+import { budgetView, holdView, missingNodeView, nodeView, outlookOf } from '../views/views.ts';
 import { Collections, ObjectIndex, PodWatch } from './collections.ts';
 import { type MachineClient, MachineWatch, type PlanClient, PlanWatch } from './plan-watch.ts';
 

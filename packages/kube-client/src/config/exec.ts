@@ -1,10 +1,113 @@
-import type { Clock, Env, Log } from '@drydock/utils';
-import { isDefect } from '@drydock/utils';
-import { textOf } from '../http/connection-error.ts';
-import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
-import { type ExecCredential, readExecCredential } from './exec-credential.ts';
-import { runProgram } from './exec-plugin.ts';
+import { spawn } from 'node:child_process';
+import { createSecureContext } from 'node:tls';
+import { type Clock, type Env, isDefect, type Log } from '@drydock/utils';
+import { type CredentialFields, type CredentialSource, textOf } from '../http/credentials.ts';
 import type { ExecConfig } from './kubeconfig.ts';
+
+/** Credentials from a credential program. */
+type ExecCredential = {
+  readonly part: CredentialFields;
+  /**
+   * Time of expiry in epoch milliseconds. Infinity when the program gives none: valid until the
+   * server rejects them or the process ends.
+   */
+  readonly expiresAtMs: number;
+};
+
+type Raw = {
+  readonly kind?: string;
+  readonly apiVersion?: string;
+  readonly status?: {
+    readonly token?: string;
+    readonly clientCertificateData?: string;
+    readonly clientKeyData?: string;
+    readonly expirationTimestamp?: string;
+  };
+};
+
+/**
+ * Reads the ExecCredential on a program's standard output. Throws, with a text for users, when the
+ * output is not an ExecCredential or has another version.
+ */
+function readExecCredential(output: string, apiVersion: string): ExecCredential {
+  const raw = parse(output);
+  if (raw.kind !== 'ExecCredential')
+    throw new Error(`it printed kind ${String(raw.kind)}, not ExecCredential`);
+  if (raw.apiVersion !== apiVersion)
+    throw new Error(
+      `it printed ${String(raw.apiVersion)} where the kubeconfig asks for ${apiVersion}`,
+    );
+  const {
+    token,
+    clientCertificateData: cert,
+    clientKeyData: key,
+    expirationTimestamp,
+  } = raw.status ?? {};
+  if (token === undefined && cert === undefined)
+    throw new Error('it printed neither a token nor a client certificate');
+  if ((cert === undefined) !== (key === undefined))
+    throw new Error('it printed a client certificate without its key, or a key alone');
+  if (cert !== undefined && key !== undefined) createSecureContext({ cert, key });
+  return {
+    part: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    },
+    expiresAtMs:
+      expirationTimestamp === undefined
+        ? Number.POSITIVE_INFINITY
+        : Temporal.Instant.from(expirationTimestamp).epochMilliseconds,
+  };
+}
+
+function parse(output: string): Raw {
+  try {
+    return JSON.parse(output) as Raw;
+  } catch (error) {
+    throw new Error('it did not print JSON', { cause: error });
+  }
+}
+
+/** A credential program to run. */
+type ExecPlugin = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Env;
+  /** Whether the program may use the terminal; then no time limit applies. */
+  readonly terminal: boolean;
+  /**
+   * Time limit in milliseconds for a program without a terminal; the program is killed after that.
+   */
+  readonly longestMs: number;
+};
+
+/**
+ * Runs a program and returns its standard output. Rejects with its standard error when it does not
+ * exit with 0.
+ */
+function runProgram({ command, args, env, terminal, longestMs }: ExecPlugin): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: { ...env },
+      stdio: [terminal ? 'inherit' : 'ignore', 'pipe', terminal ? 'inherit' : 'pipe'],
+      ...(terminal ? {} : { timeout: longestMs, killSignal: 'SIGKILL' as const }),
+    });
+    const output: Buffer[] = [];
+    const complaints: Buffer[] = [];
+    child.stdout?.on('data', (chunk: Buffer) => output.push(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => complaints.push(chunk));
+    child.once('error', error => reject(error));
+    child.once('close', (code, signal) => {
+      if (code === 0) return resolve(Buffer.concat(output).toString('utf8'));
+      const said = Buffer.concat(complaints).toString('utf8').trim().slice(0, 2000);
+      reject(
+        new Error(
+          `it ended with ${signal ?? `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
+        ),
+      );
+    });
+  });
+}
 
 /** Options for running a credential program. */
 export type ExecOptions = {

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import type { Clock, Log } from '@drydock/utils';
-import { isDefect } from '@drydock/utils';
-import { textOf } from '../http/connection-error.ts';
-import type { CredentialFields, CredentialSource } from '../http/credentials.ts';
+import { type Clock, type Env, isDefect, type Log } from '@drydock/utils';
+import {
+  type CredentialFields,
+  type CredentialSource,
+  Credentials,
+  textOf,
+} from '../http/credentials.ts';
 
 /** Options for re-reading files from time to time. */
 export type FileOptions = {
@@ -120,4 +124,37 @@ function textIn(pem: PemFile): Promise<string> {
 
 async function readTrimmed(path: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
+}
+
+/** Folder in which the kubelet mounts the service account of a pod. */
+export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** Returns whether this process runs in a pod, by client-go's rule. */
+export function isInCluster(env: Env): boolean {
+  return Boolean(env['KUBERNETES_SERVICE_HOST']) && Boolean(env['KUBERNETES_SERVICE_PORT']);
+}
+
+/** Returns the API server's URL as seen from a pod (client-go rest.InClusterConfig). */
+export function inClusterServer(env: Env): string {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
+  return `https://${host.includes(':') ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT'] ?? ''}`;
+}
+
+/**
+ * Returns the service account's credentials; re-reads its files after the kubelet has replaced
+ * them.
+ */
+export function inClusterCredentials(folder: string, options: FileOptions): Credentials {
+  return new Credentials(
+    [tokenFile(join(folder, 'token'), options), caFile(join(folder, 'ca.crt'), options)],
+    { headers: {}, tls: {} },
+  );
+}
+
+/** Returns the pod's own namespace: POD_NAMESPACE, else the service account's. */
+export async function inClusterNamespace(folder: string, env: Env): Promise<string> {
+  const given = env['POD_NAMESPACE'];
+  if (given !== undefined && given !== '') return given;
+  const text = await readFile(join(folder, 'namespace'), 'utf8').catch(() => '');
+  return text.trim() === '' ? 'default' : text.trim();
 }

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { chooseContext } from './context.ts';
 import { KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
+import { chooseContext } from './user-credentials.ts';
 
 async function folder(files: Readonly<Record<string, string>>) {
   const path = await mkdtemp(join(tmpdir(), 'drydock-kubeconfig-'));

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, resolve, sep } from 'node:path';
 import { parse } from 'yaml';
-import { textOf } from '../http/connection-error.ts';
+import { textOf } from '../http/credentials.ts';
 
 /** A cluster of a kubeconfig (clientcmd/api/v1 Cluster); paths are absolute. */
 export type KubeconfigCluster = {

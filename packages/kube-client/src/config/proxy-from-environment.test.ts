@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { environmentProxies, ProxyError, proxyFromEnvironment } from '@drydock/utils';
-import { proxyFor } from './proxy.ts';
+import { proxyFor } from './user-credentials.ts';
 
 const proxy = 'http://p:1';
 function through(server: string, env: Readonly<Record<string, string>>): string | undefined {

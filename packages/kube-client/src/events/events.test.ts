@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { KubeEvent } from '@drydock/apimachinery';
 import { type Log, silentLog, VirtualClock } from '@drydock/utils';
 import type { ApiCall, ApiResponse } from '../api.ts';
-import { ConnectionError } from '../http/connection-error.ts';
+import { ConnectionError } from '../http/credentials.ts';
 import { EventRecorder } from './events.ts';
 
 type Body = {

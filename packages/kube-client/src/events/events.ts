@@ -1,9 +1,69 @@
-import type { KubeEvent } from '@drydock/apimachinery';
-import type { Clock, Log } from '@drydock/utils';
-import { PanicHandler } from '@drydock/utils';
+import { type KubeEvent, printable } from '@drydock/apimachinery';
+import { type Clock, type Log, PanicHandler } from '@drydock/utils';
 import type { Api, ApiResponse, Recorder } from '../api.ts';
-import { ConnectionError, textOf } from '../http/connection-error.ts';
-import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
+import { ConnectionError, textOf } from '../http/credentials.ts';
+
+/** Fields of an Event that the note itself does not have. */
+type EventFacts = {
+  readonly name: string;
+  readonly instance: string;
+  readonly first: Temporal.Instant;
+  readonly last: Temporal.Instant;
+  readonly count: number;
+};
+
+/** Limit of a message in characters (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
+const maxMessageLength = 1024;
+/** Limit of the object's name: of 253 characters, 17 are for the unique suffix. */
+const maxObjectNameLength = 236;
+
+/** Returns the namespace for an Event; events of cluster-scoped objects go to `default`. */
+function eventNamespace({ about }: KubeEvent): string {
+  return about.namespace ?? 'default';
+}
+
+/**
+ * Returns `<object>.<hex>`, as client-go names events: nanoseconds, with a random part below the
+ * clock's resolution.
+ */
+function eventName({ about }: KubeEvent, now: Temporal.Instant, random: () => number): string {
+  return `${about.name.slice(0, maxObjectNameLength)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
+}
+
+/** Returns a core/v1 Event. */
+function eventBody(note: KubeEvent, { name, instance, first, last, count }: EventFacts): unknown {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: eventNamespace(note) },
+    involvedObject: note.about,
+    type: note.type,
+    reason: note.reason,
+    message: shortened(printable(note.message)),
+    source: { component: note.component },
+    reportingComponent: note.component,
+    reportingInstance: instance,
+    firstTimestamp: time(first),
+    lastTimestamp: time(last),
+    count,
+  };
+}
+
+/** Returns the JSON merge patch for a repeated event. */
+function repeatPatch(count: number, last: Temporal.Instant): unknown {
+  return { count, lastTimestamp: time(last) };
+}
+
+function shortened(message: string): string {
+  return message.length <= maxMessageLength
+    ? message
+    : `${message.slice(0, maxMessageLength - 1)}…`;
+}
+
+/** Formats a meta/v1 Time, which has whole seconds. */
+function time(instant: Temporal.Instant): string {
+  return instant.toString({ fractionalSecondDigits: 0 });
+}
 
 /** Options of the event recorder. */
 export type EventRecorderOptions = {

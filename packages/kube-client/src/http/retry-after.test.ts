@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pathTemplate } from './path-template.ts';
-import { pauseAsked, retryAfterMs } from './retry-after.ts';
+import { pathTemplate, pauseAsked, retryAfterMs } from './exchange.ts';
 
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 

@@ -1,17 +1,80 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Deadline, isDefect, orAborted } from '@drydock/utils';
 import type { ApiCall, ApiResponse } from '../api.ts';
-import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
-import type { ConnectionPools, Pools } from './connection-pools.ts';
-import type { Credentials, RequestAuth } from './credentials.ts';
-import { type IncomingResponse, readText, type Sent, send, type WireInfo } from './exchange.ts';
-import { sendAsStream } from './http2-exchange.ts';
 import {
-  requestBody,
-  requestHeaders,
-  requestPath,
-  responseBody,
-  responseHeaders,
-} from './request.ts';
+  ConnectionError,
+  type Credentials,
+  type FailureReason,
+  type RequestAuth,
+  reasonOf,
+} from './credentials.ts';
+import {
+  type IncomingResponse,
+  type RequestHeaders,
+  readText,
+  type Sent,
+  send,
+  type WireInfo,
+} from './exchange.ts';
+import { sendAsStream } from './http2-session.ts';
+import type { ConnectionPools, Pools } from './http2-sessions.ts';
+
+/**
+ * Returns the path on the wire: the server URL's own path, the call's path, and the query without
+ * undefined values.
+ */
+function requestPath(server: URL, { path, query = {} }: Pick<ApiCall, 'path' | 'query'>): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(name, String(value));
+  const base = server.pathname.replace(/\/$/, '');
+  return parameters.size === 0 ? `${base}${path}` : `${base}${path}?${parameters.toString()}`;
+}
+
+/** Returns the body on the wire. */
+function requestBody(call: ApiCall): string | undefined {
+  return call.body === undefined ? undefined : JSON.stringify(call.body);
+}
+
+/** Returns all headers of a call. */
+function requestHeaders(
+  call: ApiCall,
+  body: string | undefined,
+  userAgent: string,
+  granted: RequestHeaders,
+): RequestHeaders {
+  return {
+    ...granted,
+    accept: call.accept ?? 'application/json',
+    'user-agent': userAgent,
+    ...(body === undefined
+      ? {}
+      : {
+          'content-type': call.contentType ?? 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+        }),
+  };
+}
+
+/** Returns the headers of a response; several with the same name are joined. */
+function responseHeaders(headers: IncomingHttpHeaders): ApiResponse['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
+}
+
+/**
+ * Returns the body of a response, parsed if its content type is JSON. Throws a SyntaxError when
+ * that JSON is invalid.
+ */
+function responseBody(text: string, contentType: string | undefined): unknown {
+  return text !== '' && /^application\/([\w.-]+\+)?json\b/.test(contentType ?? '')
+    ? JSON.parse(text)
+    : text;
+}
 
 /** One in-flight call. */
 export type PendingCall = {

@@ -11,9 +11,9 @@ import type {
   Watcher,
   WatchHandler,
 } from '../api.ts';
-import { ConnectionError } from '../http/connection-error.ts';
+import { ConnectionError } from '../http/credentials.ts';
 import { elect } from './leader.ts';
-import type { LeaseObject } from './lease-record.ts';
+import type { LeaseObject } from './lease-lock.ts';
 
 type Fault = 'lost answer' | 'never arrives' | 'hangs' | undefined;
 

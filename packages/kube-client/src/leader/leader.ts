@@ -1,8 +1,7 @@
 import type { Clock, Log } from '@drydock/utils';
 import { PanicHandler } from '@drydock/utils';
 import type { Api, Fence, Watcher } from '../api.ts';
-import { LeaseLock, type Lock } from './lease-lock.ts';
-import { watchedLease } from './lease-record.ts';
+import { LeaseLock, type Lock, watchedLease } from './lease-lock.ts';
 
 /** Options of one candidate. */
 export type ElectOptions = {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ConnectionError } from '../http/connection-error.ts';
+import { ConnectionError } from '../http/credentials.ts';
 
 /** The ConnectionError with which it fails; whatever else becomes of it fails the test. */
 export async function connectionFailure(promise: Promise<unknown>): Promise<ConnectionError> {

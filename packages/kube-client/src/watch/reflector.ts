@@ -1,15 +1,11 @@
 import type { Clock, Log } from '@drydock/utils';
 import { Backoff, PanicHandler } from '@drydock/utils';
 import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../api.ts';
-import { ConnectionError, withoutStop } from '../http/connection-error.ts';
-import { retryAfterMs } from '../http/retry-after.ts';
+import { ConnectionError, withoutStop } from '../http/credentials.ts';
+import { retryAfterMs } from '../http/exchange.ts';
 import type { Streams } from '../http/transport.ts';
-import { pagesOf } from './list.ts';
-import { identify } from './raw-object.ts';
-import { type Project, ReflectorStore } from './reflector-store.ts';
-import type { StatusError } from './status-error.ts';
-import { type WatchEnd, watchOnce } from './watch.ts';
-import type { WatchLine } from './watch-lines.ts';
+import { identify, type Project, ReflectorStore, type StatusError } from './reflector-store.ts';
+import { pagesOf, type WatchEnd, type WatchLine, watchOnce } from './watch.ts';
 
 /** Options of a reflector. */
 export type ReflectorOptions = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { linesOf } from './watch-lines.ts';
+import { linesOf } from './watch.ts';
 
 /** Splits a text into chunks at these places. */
 async function* chunksOf(text: string, cuts: readonly number[]): AsyncGenerator<Uint8Array> {

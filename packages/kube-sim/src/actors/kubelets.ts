@@ -1,11 +1,10 @@
 import type { JsonObject } from '@drydock/apimachinery';
 import type { Clock } from '@drydock/utils';
 import { type Cluster, isFinished, nodeOf, phaseOf, timeText } from '../controllers/controller.ts';
-import { readiness } from '../controllers/nodes/lifecycle.ts';
+import { readiness } from '../controllers/nodes/taint-eviction.ts';
 import { at, durationMs, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { graceOf } from './node-info.ts';
-import { isMirror, StaticPods } from './static-pods.ts';
+import { graceOf, isMirror, StaticPods } from './node-info.ts';
 
 /** Durations of pods in milliseconds: the mean of each, with a spread by the seed. */
 export type Pace = {

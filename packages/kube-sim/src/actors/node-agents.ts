@@ -2,7 +2,7 @@ import type { JsonObject } from '@drydock/apimachinery';
 import { microTimeText } from '@drydock/apimachinery';
 import type { Clock } from '@drydock/utils';
 import { type Cluster, timeText } from '../controllers/controller.ts';
-import { conditionOfNode, readiness } from '../controllers/nodes/lifecycle.ts';
+import { conditionOfNode, readiness } from '../controllers/nodes/taint-eviction.ts';
 import { at, kubernetesVersion, objects, part, type Stored, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
 

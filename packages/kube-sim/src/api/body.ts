@@ -3,9 +3,8 @@ import { badRequest, type Failure, unsupportedMediaType } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { Draft } from '../object.ts';
-import { type Envelope, openEnvelope, summarized } from '../protobuf/envelope.ts';
 import { typeOfKind } from '../protobuf/numbers.ts';
-import { readMessage } from '../protobuf/read.ts';
+import { type Envelope, openEnvelope, readMessage, summarized } from '../protobuf/read.ts';
 import { type ApiRequest, type Body, routeOf } from './message.ts';
 
 export const protobufType = 'application/vnd.kubernetes.protobuf';

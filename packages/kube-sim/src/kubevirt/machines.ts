@@ -14,8 +14,7 @@ import { report } from '../controllers/workload.ts';
 import type { Extension } from '../extension.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { StoreChange } from '../store/store.ts';
-import { Handler, type MigrationPace } from './handler.ts';
-import { instanceController } from './instances.ts';
+import { Handler, instanceController, type MigrationPace } from './handler.ts';
 import { migrationController } from './migrations.ts';
 import { review, serve } from './virt-api.ts';
 import {

@@ -5,10 +5,9 @@ import fc from 'fast-check';
 import { decode } from '../kinds/decode.ts';
 import { type FieldType, structNamed } from '../kinds/types.ts';
 import { protobufOf } from '../testing/write-protobuf.ts';
-import { openEnvelope } from './envelope.ts';
 import texts from './numbers.json' with { type: 'json' };
 import { numbersOf, typeOfKind } from './numbers.ts';
-import { readMessage } from './read.ts';
+import { openEnvelope, readMessage } from './read.ts';
 
 const kinds = Object.keys(texts.kinds).filter(
   name =>

@@ -1,20 +1,36 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { pathSegment } from '@drydock/apimachinery';
+import {
+  type JsonObject,
+  pathSegment,
+  reviewCall,
+  reviewed,
+  sameJson,
+} from '@drydock/apimachinery';
 import {
   type AdmissionKind,
   isAdmissionKind,
   isPlanKind,
+  type Right,
+  rightsFor,
   type WebhookKind,
   webhookTimeoutSeconds,
+  withoutRight,
 } from '@drydock/apis/admission-rules';
 import type { Api } from '@drydock/kube-client';
-import type { Clock, Log, PanicHandler } from '@drydock/utils';
-import { Deadline } from '@drydock/utils';
-import { consent } from './consent.ts';
-import { type PlanProblems, planVerdict } from './plan-rules.ts';
-import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
-import { ReservationWaitBudget } from './reservation-wait-budget.ts';
-import { type AdmissionVerdict, denied, type Review } from './review.ts';
+import {
+  type Clock,
+  Deadline,
+  errorText,
+  isDefect,
+  type Log,
+  type PanicHandler,
+} from '@drydock/utils';
+import {
+  type ReservationSubject,
+  Reservations,
+  ReservationWaitBudget,
+  reservationName,
+} from './reservation.ts';
+import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import {
   type AdmissionCheck,
   type AdmissionContext,
@@ -23,6 +39,117 @@ import {
   metadataOf,
   taskOf,
 } from './rules.ts';
+
+/**
+ * Checks whether the writer of an object has the rights for its contents (SubjectAccessReview,
+ * authorization.k8s.io/v1).
+ */
+
+function specFor(
+  { group, resource }: WebhookKind,
+  { user, namespace }: Review,
+  right: Right,
+): JsonObject {
+  return {
+    user: user['username'],
+    uid: user['uid'],
+    groups: user['groups'],
+    extra: user['extra'],
+    resourceAttributes: { group, resource, verb: right, namespace },
+  };
+}
+
+async function ask(
+  api: Api,
+  kind: WebhookKind,
+  review: Review,
+  right: Right,
+  signal: AbortSignal,
+): Promise<AdmissionVerdict> {
+  const unknown = (why: string): AdmissionVerdict =>
+    denied(
+      `could not check whether you have the right ${right} on ${kind.name}, please try again: ${why}`,
+    );
+  try {
+    const status = reviewed(
+      await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal),
+    );
+    if (typeof status === 'string') return unknown(status);
+    return status['allowed'] === true ? allowed : denied(withoutRight(right, kind));
+  } catch (error) {
+    if (isDefect(error)) throw error;
+    return unknown(errorText(error));
+  }
+}
+
+/**
+ * Reviews the rights that the write needs, one after the other. A right that cannot be reviewed is
+ * denied; rejects for defects only.
+ */
+async function consent(
+  api: Api,
+  kind: WebhookKind,
+  review: Review,
+  signal: AbortSignal,
+): Promise<AdmissionVerdict> {
+  const { object, oldObject, subresource, operation } = review;
+  if (object === undefined || subresource !== '') return allowed;
+  for (const right of rightsFor(
+    kind.resource,
+    object,
+    operation === 'UPDATE' ? oldObject : undefined,
+  )) {
+    const verdict = await ask(api, kind, review, right, signal);
+    if (verdict.kind === 'denied') return verdict;
+  }
+  return allowed;
+}
+
+/**
+ * Function that returns the errors of a MaintenancePlan, the same one that its condition Valid
+ * comes from; none if it is valid.
+ */
+export type PlanProblems = (plan: JsonObject) => readonly string[];
+
+function problemsOf(
+  problems: PlanProblems,
+  plan: JsonObject,
+  defects: PanicHandler,
+): readonly string[] {
+  try {
+    return problems(plan);
+  } catch (error) {
+    return [`the plan cannot be read: ${defects.textOf('Webhook', 'maintenanceplans', error)}`];
+  }
+}
+
+function isDeleting(object: JsonObject): boolean {
+  return metadataOf(object)['deletionTimestamp'] !== undefined;
+}
+
+/**
+ * Decides whether a plan may be written as it is, from the request alone. An existing error does
+ * not prevent a change of the rest: the plan was stored before this check existed, or while the
+ * webhook was away, and may have to be paused, ended or repaired. A plan that is being deleted is
+ * never refused.
+ */
+function planVerdict(
+  problems: PlanProblems,
+  review: Review,
+  defects: PanicHandler,
+): AdmissionVerdict {
+  const { operation, subresource, object, oldObject } = review;
+  if (object === undefined || subresource !== '' || isDeleting(object)) return allowed;
+  if (operation === 'UPDATE' && sameJson(object['spec'], oldObject?.['spec'])) return allowed;
+  const found = problemsOf(problems, object, defects);
+  if (found.length === 0) return allowed;
+  const known =
+    operation === 'UPDATE' && oldObject !== undefined
+      ? problemsOf(problems, oldObject, defects)
+      : [];
+  const fresh = found.find(problem => !known.includes(problem));
+  return fresh === undefined ? allowed : denied(fresh);
+}
 
 export type AdmissionHandlerOptions = {
   readonly api: Api;

@@ -1,5 +1,5 @@
 export { AdmissionHandler } from './admission-handler.ts';
-export { followCertificate } from './certificates/follow.ts';
-export { makeAuthority, makeServing } from './certificates/make.ts';
+export { makeAuthority, makeServing } from './certificates/plan.ts';
+export { followCertificate } from './certificates/self-made.ts';
 export { allowed, type Review } from './review.ts';
 export { serveWebhook } from './server.ts';

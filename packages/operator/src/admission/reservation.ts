@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject, pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
-import type { Clock } from '@drydock/utils';
-import { errorText, isDefect } from '@drydock/utils';
-import { getLive } from './live.ts';
+import { type Clock, errorText, isDefect } from '@drydock/utils';
+import { getLive } from './review.ts';
 import type { ReservationScope } from './rules.ts';
 
 /**
@@ -18,7 +17,7 @@ import type { ReservationScope } from './rules.ts';
  * Milliseconds for which others wait for objects that are not stored. The API server stores one
  * within milliseconds, or never.
  */
-export const patienceMs = 2000;
+const patienceMs = 2000;
 
 /**
  * Milliseconds for which a reservation is kept for an object that is not stored yet: the API server
@@ -283,5 +282,48 @@ export class Reservations {
 
   #now(): number {
     return this.#options.clock.now().epochMilliseconds;
+  }
+}
+
+/**
+ * A budget for how long one request waits for the reservations of others, in total. Reservations
+ * for objects that are then stored cost nothing, however many there are; a client that reserves
+ * again and again and stores nothing, under one uid or many, delays others by no more than this.
+ * Its reservation is taken over then, and the decision is based on what is stored; the operator
+ * checks the quorum once more before it changes a node.
+ */
+export class ReservationWaitBudget {
+  readonly #clock: Clock;
+  readonly #isStored: (subject: ReservationSubject) => Promise<boolean>;
+  #holder: { readonly subject: ReservationSubject; readonly sinceMs: number } | undefined;
+  #lostMs = 0;
+
+  constructor(clock: Clock, isStored: (subject: ReservationSubject) => Promise<boolean>) {
+    this.#clock = clock;
+    this.#isStored = isStored;
+  }
+
+  /** True if the budget is spent. */
+  get isOver(): boolean {
+    return (
+      this.#lostMs + (this.#holder === undefined ? 0 : this.#now() - this.#holder.sinceMs) >=
+      patienceMs
+    );
+  }
+
+  /**
+   * Records the object that the reservation is for at the moment; undefined if that could not be
+   * read.
+   */
+  async waitsFor(subject: ReservationSubject | undefined): Promise<void> {
+    if (subject === undefined || subject.uid === this.#holder?.subject.uid) return;
+    const before = this.#holder;
+    this.#holder = { subject, sinceMs: this.#now() };
+    if (before !== undefined && !(await this.#isStored(before.subject)))
+      this.#lostMs += this.#holder.sinceMs - before.sinceMs;
+  }
+
+  #now(): number {
+    return this.#clock.now().epochMilliseconds;
   }
 }

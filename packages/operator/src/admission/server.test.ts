@@ -7,7 +7,7 @@ import { clientA, testAuthority } from '@drydock/kube-client/testing';
 import type { KeyPair } from '@drydock/utils';
 import { PanicHandler, silentLog } from '@drydock/utils';
 import { FakeLog } from '../testing/fakes.ts';
-import { makeAuthority, makeServing } from './certificates/make.ts';
+import { makeAuthority, makeServing } from './certificates/plan.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { type ServerOptions, serveWebhook, type WebhookServer } from './server.ts';
 import { creation, medik8s, object } from './testing/make.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Budget } from '@drydock/core/drain';
 import { makeBudget, makePod } from '@drydock/core/testing';
-import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
+import { BudgetIndex } from './node-cache.ts';
 
 function setUp() {
   const budgets = new Cache<Budget>(({ namespace }) => namespace);

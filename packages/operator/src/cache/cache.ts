@@ -1,4 +1,10 @@
 import { compareVersions } from '@drydock/apimachinery';
+import type { Budget } from '@drydock/core/drain';
+import { identityGroup, instanceIn, isCalled } from '@drydock/core/machine';
+import type { Node } from '@drydock/core/node';
+import type { Pod } from '@drydock/core/pod';
+import type { MaintenanceRequest } from '@drydock/core/request';
+import type { MaintenanceWindow } from '@drydock/core/window';
 import type { CachedObject, Change, CompleteList } from '@drydock/kube-client';
 
 /**
@@ -153,3 +159,143 @@ export class Cache<T extends CachedObject> {
     if (oldest !== undefined) this.#gone.delete(oldest);
   }
 }
+
+/**
+ * A second index of a cache: the objects that the cache reports as stored are kept here by their
+ * group.
+ */
+export class SecondaryIndex<T extends { readonly key: string }> {
+  readonly #groups = new Map<string, Map<string, T>>();
+  readonly #groupOf: (object: T) => string | undefined;
+
+  constructor(groupOf: (object: T) => string | undefined) {
+    this.#groupOf = groupOf;
+  }
+
+  /** Applies an added, changed or removed object. */
+  update(before: T | undefined, after: T | undefined): void {
+    const left = before && this.#groupOf(before);
+    if (before !== undefined && left !== undefined) {
+      const members = this.#groups.get(left);
+      members?.delete(before.key);
+      if (members?.size === 0) this.#groups.delete(left);
+    }
+    const joined = after && this.#groupOf(after);
+    if (after === undefined || joined === undefined) return;
+    const members = this.#groups.get(joined) ?? new Map<string, T>();
+    this.#groups.set(joined, members.set(after.key, after));
+  }
+
+  /** Returns the objects of a group; none for objects without a group. */
+  in(group: string | undefined): readonly T[] {
+    return group === undefined ? [] : [...(this.#groups.get(group)?.values() ?? [])];
+  }
+}
+
+type Provided = { readonly key: string; readonly providerId?: string };
+
+/** An index of Nodes or Machines in a cache by their providerID. */
+export class IdentityIndex<T extends Provided> extends SecondaryIndex<T> {
+  constructor() {
+    super(identityGroup);
+  }
+
+  /**
+   * Returns all objects that may be the same machine as this one by its providerID, and the given
+   * others, each once.
+   */
+  near(one: Pick<Provided, 'providerId'>, others: readonly T[]): Iterable<T> {
+    const all = [...this.in(identityGroup(one)), ...others];
+    return new Map(all.map(each => [each.key, each])).values();
+  }
+
+  /**
+   * Returns all objects with this name in the cloud: by instance, providerID, or any longer form of
+   * it.
+   */
+  called(name: string): readonly T[] {
+    const group = identityGroup({ providerId: name }) ?? '';
+    const all = new Set([instanceIn(name).toLowerCase(), group].flatMap(one => this.in(one)));
+    return [...all].filter(
+      ({ providerId }) => providerId !== undefined && isCalled(providerId, name),
+    );
+  }
+}
+
+/**
+ * Number of strings that are remembered at a time: enough for recurring ones, and few compared to
+ * the strings that they replace.
+ */
+const maxStrings = 4096;
+
+function isPlain(value: object): value is Record<string, unknown> {
+  return Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** A pool of recently seen strings, each once. */
+class StringPool {
+  readonly #strings = new Map<string, string>();
+
+  /** Returns the same value; its contents are changed in place, to equal strings. */
+  intern<T>(value: T): T {
+    if (typeof value === 'string') return this.#pooled(value) as T & string;
+    if (Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value)))
+      this.#internWithin(value);
+    return value;
+  }
+
+  /**
+   * Frozen values belong to others, as the embedded cluster's objects do: they stay as they are.
+   */
+  #internWithin(holder: unknown[] | Record<string, unknown>): void {
+    if (Object.isFrozen(holder)) return;
+    const places = holder as Record<string, unknown>;
+    for (const name of Object.keys(holder)) {
+      const one = places[name];
+      if (typeof one === 'string' || typeof one === 'object') places[name] = this.intern(one);
+    }
+  }
+
+  #pooled(text: string): string {
+    const known = this.#strings.get(text);
+    if (known !== undefined) return known;
+    if (this.#strings.size >= maxStrings) this.#strings.clear();
+    this.#strings.set(text, text);
+    return text;
+  }
+}
+
+/**
+ * Wraps a projection for objects that are kept in large numbers: its results share their strings
+ * with earlier results. JSON.parse creates each string again, and the labels and conditions of
+ * thousands of nodes are equal. JSON is changed in place, unless it is frozen; instants and similar
+ * values stay as they are.
+ */
+export function interned<T>(project: (raw: unknown) => T): (raw: unknown) => T {
+  const pool = new StringPool();
+  return raw => pool.intern(project(raw));
+}
+
+/** Callbacks from the cache to the reconciler. */
+export type ClusterCacheEvents = {
+  /** Callback for any change of this node. */
+  readonly touched: (nodeName: string) => void;
+  readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
+  /** Callback for a pod of a watched node that has changed or is gone. */
+  readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
+  /** Callback for an object of a namespaced kind in a namespace where it does not count. */
+  readonly foreign: (request: MaintenanceRequest) => void;
+};
+
+/**
+ * Callbacks for other observers than the reconciler. They are called in the middle of the watch, so
+ * they only note the work to do.
+ */
+export type Listener = {
+  readonly node?: (node: Node) => void;
+  readonly request?: (request: MaintenanceRequest) => void;
+  readonly budget?: (change: Change<Budget>) => void;
+  readonly window?: (window: MaintenanceWindow) => void;
+  /** Callback after everything that affects decisions has been read (again). */
+  readonly complete?: () => void;
+};

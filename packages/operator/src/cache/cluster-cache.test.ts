@@ -10,8 +10,8 @@ import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { FakeCluster, uidOf } from '../testing/fake-cluster.ts';
 import { FakeLog, settle } from '../testing/fakes.ts';
 import { ClusterCache } from './cluster-cache.ts';
-import { type Namespaces, namespacesOf } from './namespaces.ts';
-import { lackText } from './withheld.ts';
+import { type Namespaces, namespacesOf } from './node-cache.ts';
+import { lackText } from './window-freshness.ts';
 
 const adapter = maintenance('leases');
 function node(name: string): string {

@@ -10,24 +10,36 @@ import {
 import { type MaintenanceWindow, windowsPath } from '@drydock/core/window';
 import type { Change, CompleteList } from '@drydock/kube-client';
 import type { Log } from '@drydock/utils';
-import { BudgetIndex } from './budget-index.ts';
-import { Cache } from './cache.ts';
-import type { CacheScope, ClusterCacheOptions } from './cluster-cache-options.ts';
+import { Cache, type ClusterCacheEvents, type Listener } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
-import { LifecycleEvictions } from './lifecycle-evictions.ts';
-import type { ClusterCacheEvents, Listener } from './listeners.ts';
-import { type NamedObject, readNamed } from './named.ts';
-import type { Namespaces } from './namespaces.ts';
-import { NodeCache } from './node-cache.ts';
-import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.ts';
-import { NodeWatch } from './node-watch.ts';
-import { OperatorReplicas } from './operator-replicas.ts';
-import { PodWatches } from './pod-watches.ts';
-import { requestReader } from './read-requests.ts';
+import {
+  fingerprint,
+  isOwnedNode,
+  LifecycleEvictions,
+  quorumFingerprint,
+} from './lifecycle-evictions.ts';
+import {
+  BudgetIndex,
+  type CacheScope,
+  type ClusterCacheOptions,
+  type NamedObject,
+  type Namespaces,
+  NodeCache,
+  NodeWatch,
+  OperatorReplicas,
+  readNamed,
+  requestReader,
+} from './node-cache.ts';
+import { type CachedNode, PodWatches } from './pod-watches.ts';
 import { Vms } from './vms.ts';
-import type { CachedNode } from './whole-node.ts';
-import { WindowFreshness } from './window-freshness.ts';
-import { isNeeded, isOptional, lackOf, leasesIn, windowsName } from './withheld.ts';
+import {
+  isNeeded,
+  isOptional,
+  lackOf,
+  leasesIn,
+  WindowFreshness,
+  windowsName,
+} from './window-freshness.ts';
 
 /**
  * A cache of the cluster, kept up to date by watches. It only watches and notifies; it never

@@ -1,3 +1,3 @@
 export { InformerSet } from './informer-set.ts';
-export { everyNamespace } from './namespaces.ts';
+export { everyNamespace } from './node-cache.ts';
 export { PodWatches } from './pod-watches.ts';

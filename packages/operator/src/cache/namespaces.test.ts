@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { everyNamespace, namespacesOf } from './namespaces.ts';
+import { everyNamespace, namespacesOf } from './node-cache.ts';
 
 test('objects count in the own namespace and in those that were opened, or everywhere', () => {
   const counted = (others: readonly string[]) =>

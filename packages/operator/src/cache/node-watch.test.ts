@@ -4,9 +4,8 @@ import type { Change, Watcher, WatchHandler } from '@drydock/kube-client';
 import { PanicHandler } from '@drydock/utils';
 import { FakeLog, settle } from '../testing/fakes.ts';
 import { InformerSet } from './informer-set.ts';
-import { NodeCache } from './node-cache.ts';
-import { NodeWatch } from './node-watch.ts';
-import type { CachedNode } from './whole-node.ts';
+import { NodeCache, NodeWatch } from './node-cache.ts';
+import type { CachedNode } from './pod-watches.ts';
 
 function rawNode(name: string, resourceVersion: string) {
   return {

@@ -5,9 +5,9 @@ import { noHistory } from '@drydock/core/request';
 import { at, heldNode, makeNode, makeRequest } from '@drydock/core/testing';
 import type { ApiCall, ApiResponse } from '@drydock/kube-client';
 import { listAll } from '@drydock/kube-client';
-import { maxDrain } from '../node/overview.ts';
+import { maxDrain } from '../node/node-states.ts';
 import { failure, response, ScriptedApi } from '../testing/fakes.ts';
-import { fingerprint, isOwnedNode, quorumFingerprint } from './node-predicates.ts';
+import { fingerprint, isOwnedNode, quorumFingerprint } from './lifecycle-evictions.ts';
 
 describe('a whole collection', () => {
   const page = (items: readonly number[], next?: string): ApiResponse =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
-import { looksTheSame, readWholeNode } from './whole-node.ts';
+import { looksTheSame, readWholeNode } from './pod-watches.ts';
 
 const lastTransitionTime = '2026-11-20T08:00:00Z';
 const ready: JsonObject = {

@@ -1,2 +1,1 @@
-export { leaderLease } from './leader-lease.ts';
-export { isAnyServed, kindsHere, kindsOf } from './served-kinds.ts';
+export { isAnyServed, kindsHere, kindsOf, leaderLease } from './served-kinds.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { FakeLog, response, ScriptedApi } from '../testing/fakes.ts';
-import { logServerRelease } from './log-server-release.ts';
+import { logServerRelease } from './served-kinds.ts';
 
 function asking(log: FakeLog, clock = new VirtualClock()) {
   return {

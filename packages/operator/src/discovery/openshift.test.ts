@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import type { Api } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { FakeLog, response, ScriptedApi } from '../testing/fakes.ts';
-import { isOpenShift } from './openshift.ts';
-import type { DiscoveryOptions } from './served-kinds.ts';
+import { type DiscoveryOptions, isOpenShift } from './served-kinds.ts';
 
 function asking(api: Api, given: Partial<DiscoveryOptions> = {}): DiscoveryOptions {
   const log = given.log ?? new FakeLog();

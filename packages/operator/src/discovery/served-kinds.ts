@@ -1,6 +1,7 @@
+import { type KubernetesRelease, lacking, oldestTested } from '@drydock/apimachinery';
 import { type KubevirtAlpha, kubevirtAlphaOfOurs, leaseNamespaces, served } from '@drydock/apis';
 import type { KindAdapter } from '@drydock/core/request';
-import type { Api } from '@drydock/kube-client';
+import { type Api, serverRelease } from '@drydock/kube-client';
 import type { Clock, Env, Log, PanicHandler } from '@drydock/utils';
 
 /** Seconds between retries. */
@@ -87,3 +88,85 @@ export async function kindsHere(
   }
   return undefined;
 }
+
+/** Seconds between retries. */
+
+/**
+ * Returns whether the cluster is OpenShift: it serves config.openshift.io/v1. Retries until the API
+ * server responds; false when the signal is aborted before. Never rejects.
+ */
+export async function isOpenShift({
+  api,
+  clock,
+  log,
+  defects,
+  signal,
+}: DiscoveryOptions): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      const { status } = await api.call(
+        { method: 'GET', path: '/apis/config.openshift.io/v1' },
+        signal,
+      );
+      if (status === 200 || status === 404) return status === 200;
+      log.warn('failed to find out whether this is OpenShift; retrying', { status });
+    } catch (error) {
+      if (signal.aborted) return false;
+      log.warn('failed to reach the API server; retrying', {
+        error: defects.textOf('Process', 'OpenShift', error),
+      });
+    }
+    await clock.sleep(pause * 1000, signal);
+  }
+  return false;
+}
+
+/** Seconds between retries. */
+
+function tell(log: Log, release: KubernetesRelease): void {
+  const lacks = lacking(release).map(
+    ({ name, since, without }) => `${name} (since 1.${since}): ${without}`,
+  );
+  log.info('discovered the API server', {
+    version: release.version,
+    ...(lacks.length > 0 && { lacks }),
+  });
+  if (release.minor < oldestTested)
+    log.warn(
+      `this release of Kubernetes is older than 1.${oldestTested}, the oldest that Drydock is tested on`,
+      {
+        version: release.version,
+      },
+    );
+}
+
+/**
+ * Logs the API server's version, and its missing features, in one line. Retries until the server
+ * responds or the signal is aborted. Never rejects.
+ */
+export async function logServerRelease({
+  api,
+  clock,
+  log,
+  defects,
+  signal,
+}: DiscoveryOptions): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const found = await serverRelease(api, signal);
+      return found.kind === 'release' ? tell(log, found.release) : log.warn(found.message);
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn('failed to read the version of the API server; retrying', {
+        error: defects.textOf('Process', 'version', error),
+      });
+    }
+    await clock.sleep(pause * 1000, signal);
+  }
+}
+
+/**
+ * Name of the leader's Lease, which the replaced operator uses too: so it and Drydock never act at
+ * the same time.
+ */
+export const leaderLease = '135b1886.medik8s.io';

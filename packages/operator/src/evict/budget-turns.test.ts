@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { at } from '@drydock/core/testing';
 import { VirtualClock } from '@drydock/utils';
 import { settle } from '../testing/fakes.ts';
-import { BudgetTurns } from './budget-turns.ts';
+import { BudgetTurns } from './evictor.ts';
 
 function bench() {
   const clock = new VirtualClock(at(0));

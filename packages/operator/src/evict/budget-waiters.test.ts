@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BudgetWaiters } from './budget-waiters.ts';
+import { BudgetWaiters } from './in-flight-evictions.ts';
 
 const ranks: Readonly<Record<string, number>> = { n1: 5, n2: 1, n3: 5, n4: 3 };
 function rank(node: string): number {

@@ -1,11 +1,16 @@
-import type { Budget } from '@drydock/core/drain';
+import { type KubeEvent, pathSegment, timeText } from '@drydock/apimachinery';
 import {
+  type Budget,
+  evictionRequestOf,
+  evictionRequestsIn,
   type InFlightEviction,
   isCounted,
   isLauncher,
   isReflected,
+  type PodCall,
   reflectionLimitMs,
 } from '@drydock/core/drain';
+import type { ApiCall } from '@drydock/kube-client';
 
 /**
  * Returns the budgets whose status has to count it: the one that it takes from, and those that it
@@ -149,4 +154,181 @@ export class InFlightEvictions {
       if (uids?.size === 0) this.#uidsByGroup.delete(group);
     }
   }
+}
+
+/**
+ * An index of the nodes that wait for budgets, so that a budget that allows more requeues those and
+ * no others.
+ */
+export class BudgetWaiters {
+  readonly #byBudget = new Map<string, Set<string>>();
+  readonly #byNode = new Map<string, readonly string[]>();
+  /** Nodes to which this version of the budget was offered. */
+  readonly #offered = new Map<string, { readonly version: string; readonly nodes: Set<string> }>();
+
+  /** Sets the budgets that the node waits for from now on. */
+  set(nodeName: string, budgets: readonly string[]): void {
+    for (const budget of this.#byNode.get(nodeName) ?? [])
+      if (!budgets.includes(budget)) this.#leave(budget, nodeName);
+    for (const budget of budgets) {
+      const nodes = this.#byBudget.get(budget);
+      if (nodes === undefined) this.#byBudget.set(budget, new Set([nodeName]));
+      else nodes.add(nodeName);
+    }
+    if (budgets.length === 0) this.#byNode.delete(nodeName);
+    else this.#byNode.set(nodeName, budgets);
+  }
+
+  budgetsOf(nodeName: string): readonly string[] {
+    return this.#byNode.get(nodeName) ?? [];
+  }
+
+  nodesOf(budget: string): readonly string[] {
+    return [...(this.#byBudget.get(budget) ?? [])];
+  }
+
+  /**
+   * Returns up to `most` nodes that wait for the budget and to which this version was not offered,
+   * best rank first.
+   */
+  offer(
+    budget: string,
+    version: string,
+    most: number,
+    rank: (nodeName: string) => number,
+  ): readonly string[] {
+    const known = this.#offered.get(budget);
+    const offered = known?.version === version ? known.nodes : new Set<string>();
+    if (known?.version !== version) this.#offered.set(budget, { version, nodes: offered });
+    const chosen = this.nodesOf(budget)
+      .filter(nodeName => !offered.has(nodeName))
+      .toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
+      .slice(0, most);
+    for (const nodeName of chosen) offered.add(nodeName);
+    return chosen;
+  }
+
+  #leave(budget: string, nodeName: string): void {
+    const nodes = this.#byBudget.get(budget);
+    nodes?.delete(nodeName);
+    if (nodes?.size !== 0) return;
+    this.#byBudget.delete(budget);
+    this.#offered.delete(budget);
+  }
+}
+
+/**
+ * Milliseconds until an eviction times out. The API server retries a lost race for the budget for
+ * up to ten seconds.
+ */
+const evictionTimeoutMs = 45_000;
+
+function podPath({ pod }: PodCall): string {
+  return `/api/v1/namespaces/${pathSegment(pod.namespace)}/pods/${pathSegment(pod.name)}`;
+}
+
+/**
+ * Returns the delete options, always with the pod's uid: a successor of the same name is never
+ * deleted.
+ */
+function deleteOptions({ pod, gracePeriodSeconds }: PodCall): object {
+  return {
+    preconditions: { uid: pod.uid },
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+  };
+}
+
+function eviction(call: PodCall): ApiCall {
+  return {
+    method: 'POST',
+    path: `${podPath(call)}/eviction`,
+    body: {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: call.pod.name, namespace: call.pod.namespace },
+      deleteOptions: deleteOptions(call),
+    },
+    priority: 'bulk',
+    timeoutMs: evictionTimeoutMs,
+  };
+}
+
+function deletion(call: PodCall): ApiCall {
+  return {
+    method: 'DELETE',
+    path: podPath(call),
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions(call) },
+    priority: 'bulk',
+    timeoutMs: evictionTimeoutMs,
+  };
+}
+
+/** Returns the call that makes the pod leave, or that requests it from its responders. */
+export function podCall(call: PodCall): ApiCall {
+  const { pod, method, requestFor } = call;
+  if (requestFor !== undefined)
+    return {
+      method: 'POST',
+      path: evictionRequestsIn(pod.namespace),
+      body: evictionRequestOf(pod, requestFor),
+      priority: 'bulk',
+    };
+  return method === 'evict' ? eviction(call) : deletion(call);
+}
+
+const deadline = {
+  reason: 'DeletedPastDeadline',
+  mark: 'DrydockDeadline',
+  text: 'Deleted past its budgets: the deadline of the drain has passed, and the policy says so',
+};
+
+const shutDown = {
+  reason: 'VirtualMachineShutDown',
+  mark: 'DrydockShutDown',
+  text: 'Its VM is shut down: it cannot be migrated, and the policy of the drain says so',
+};
+
+/**
+ * Returns what precedes a deletion by the ladder: the DisruptionTarget condition (KEP-3329), and an
+ * event.
+ */
+export function escalation(
+  call: PodCall,
+  nodeName: string,
+  now: Temporal.Instant,
+): { readonly mark: ApiCall; readonly note: KubeEvent } {
+  const { pod, shutsDownVm, overrulesResponder } = call;
+  const { reason, mark, text: usual } = shutsDownVm ? shutDown : deadline;
+  const text =
+    overrulesResponder === undefined
+      ? usual
+      : `${usual}; the responder ${overrulesResponder} is overruled`;
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: mark,
+    message: text,
+    lastTransitionTime: timeText(now),
+  };
+  return {
+    mark: {
+      method: 'PATCH',
+      path: `${podPath(call)}/status`,
+      contentType: 'application/strategic-merge-patch+json',
+      body: { metadata: { uid: pod.uid }, status: { conditions: [condition] } },
+    },
+    note: {
+      type: 'Warning',
+      reason,
+      message: `${text} (node ${nodeName})`,
+      component: 'drydock',
+      about: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        namespace: pod.namespace,
+        name: pod.name,
+        uid: pod.uid,
+      },
+    },
+  };
 }

@@ -1,1 +1,1 @@
-export { podCall } from './pod-calls.ts';
+export { podCall } from './in-flight-evictions.ts';

@@ -1,24 +1,26 @@
-import { pathSegment, sameJson } from '@drydock/apimachinery';
+import { pathSegment, sameJson, statusChange, timeText } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
-import type {
-  AnnouncedTarget,
-  EventSource,
-  Machine,
-  MachineAdapter,
-  MachineRequest,
-} from '@drydock/core/machine';
 import {
+  type AnnouncedTarget,
   announce,
+  type EventSource,
   independentAnnotation,
   instanceOf,
   isCalled,
   isPending,
+  type Machine,
+  type MachineAdapter,
   type MachineEvent,
+  type MachineRequest,
   machineMaintenanceApi,
   mergeEvents,
   ownWrite,
+  type ScanResult,
   sorted,
+  sourceSubject,
+  sourcesPath,
 } from '@drydock/core/machine';
+import type { Recorder } from '@drydock/kube-client';
 import type { Clock } from '@drydock/utils';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { WriteOutcome, Writer } from '../write/writer.ts';
@@ -232,4 +234,58 @@ function told(request: MachineRequest, events: readonly MachineEvent[]): Write['
     event => before.get(`${event.provider} ${event.id}`) !== wordsOf(event),
   );
   return news.map(event => announce(request, 'Normal', 'EventChanged', wordsOf(event)));
+}
+
+/** Reports the result of a scan: in the status of its source, and problems as events as well. */
+
+type Complaint = { readonly reason: string; readonly message: string };
+
+function few(names: readonly string[]): string {
+  return `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+}
+
+function complaints({ trouble, unknown, withoutProviderId }: ScanResult): readonly Complaint[] {
+  const strangers = `The cloud does not know ${few(unknown)}: check the account and the region, or whether these machines are gone`;
+  const silent = `These Machines have no spec.providerID, so the cloud cannot be asked about them: ${few(withoutProviderId)}`;
+  return [
+    ...(trouble ? [trouble] : []),
+    ...(unknown.length > 0 ? [{ reason: 'InstanceUnknown', message: strangers }] : []),
+    ...(withoutProviderId.length > 0 ? [{ reason: 'NoProviderID', message: silent }] : []),
+  ];
+}
+
+/**
+ * Reports a scan. Never rejects: a status that could not be written is written after the next scan.
+ */
+export async function reportScan(
+  source: EventSource,
+  result: ScanResult,
+  {
+    adapter,
+    writer,
+    recorder,
+  }: { readonly adapter: MachineAdapter; readonly writer: Writer; readonly recorder: Recorder },
+): Promise<void> {
+  const patch = statusChange(source.status, adapter.sourceStatus(source, result));
+  if (patch !== undefined) {
+    const write = {
+      description: `report the scan of ${timeText(result.at)}`,
+      method: 'PATCH',
+      style: 'merge',
+      path: `${sourcesPath}/${pathSegment(source.name)}/status`,
+      body: { status: patch },
+      cache: 'machineEventSources',
+      events: [],
+    } as const;
+    await writer.write(write, source.name);
+  }
+  for (const { reason, message } of complaints(result)) {
+    recorder.record({
+      type: 'Warning',
+      reason,
+      message,
+      component: 'drydock',
+      about: sourceSubject(source),
+    });
+  }
 }

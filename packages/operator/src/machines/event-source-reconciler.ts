@@ -18,9 +18,8 @@ import type { Clock, Log, PanicHandler } from '@drydock/utils';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
-import type { EventIngester } from './event-ingester.ts';
+import { type EventIngester, reportScan } from './event-ingester.ts';
 import type { MachineCache } from './machine-cache.ts';
-import { reportScan } from './report-scan.ts';
 
 /**
  * A scanner that queries a cloud about these machines: providerID by instance. Rejects for an

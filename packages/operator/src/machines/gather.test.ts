@@ -5,8 +5,7 @@ import { type MachineKind, readMachine } from '@drydock/core/machine';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
 import { subjectOf } from './gather.ts';
-import type { MachineCache } from './machine-cache.ts';
-import { MachineStore } from './machine-store.ts';
+import { type MachineCache, MachineStore } from './machine-cache.ts';
 
 const kind: MachineKind = {
   api: 'capi',

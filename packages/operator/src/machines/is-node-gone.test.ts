@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
-import { isNodeGone, isUnseenGone } from './is-node-gone.ts';
+import { isNodeGone, isUnseenGone } from './gather.ts';
 
 function missing(name: string) {
   return response(404, {

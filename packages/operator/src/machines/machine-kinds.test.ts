@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { failure, response, ScriptedApi } from '../testing/fakes.ts';
-import { machineKindsHere } from './machine-kinds.ts';
+import { machineKindsHere } from './machine-cache.ts';
 
 async function kindsOf(
   served: Readonly<Record<string, readonly string[]>>,

@@ -10,7 +10,7 @@ import { windowsPath } from '@drydock/core/window';
 import type { ApiCall, ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { namespacesOf } from '../cache/namespaces.ts';
+import { namespacesOf } from '../cache/node-cache.ts';
 import type { FakeCluster } from '../testing/fake-cluster.ts';
 import { FakeLog, FakeMeter, FakeRecorder, response, ScriptedApi } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';

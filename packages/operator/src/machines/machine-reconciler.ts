@@ -20,10 +20,10 @@ import {
   readMachineSet,
 } from '@drydock/core/machine';
 import type { KindAdapter } from '@drydock/core/request';
+import type { Listener } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Listener } from '../cache/listeners.ts';
-import type { Namespaces } from '../cache/namespaces.ts';
-import { lackText } from '../cache/withheld.ts';
+import type { Namespaces } from '../cache/node-cache.ts';
+import { lackText } from '../cache/window-freshness.ts';
 import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import {
@@ -33,12 +33,11 @@ import {
   isRemoved,
   isStillThere,
   objectPath,
+  UnconfirmedWrites,
 } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
-import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { Writer } from '../write/writer.ts';
-import { snapshotOf, subjectOf } from './gather.ts';
-import { isUnseenGone } from './is-node-gone.ts';
+import { isUnseenGone, snapshotOf, subjectOf } from './gather.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
 /** A decision, and the snapshot that it is based on. */

@@ -25,8 +25,7 @@ import { Cache } from '../cache/cache.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
 import { snapshotOf } from './gather.ts';
-import type { MachineCache } from './machine-cache.ts';
-import { MachineStore } from './machine-store.ts';
+import { type MachineCache, MachineStore } from './machine-cache.ts';
 
 type Known = {
   readonly machines?: readonly Machine[];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLog, VirtualClock } from '@drydock/utils';
-import { EventTokens } from './event-tokens.ts';
+import { EventTokens } from './event-intake.ts';
 
 function workplace() {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-tokens-'));

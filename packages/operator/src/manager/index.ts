@@ -1,4 +1,3 @@
 export type { IntakeSettings } from './event-intake.ts';
 export { newManager, type SharedParts } from './manager.ts';
-export type { ManagerSettings } from './settings.ts';
-export { problemsOfPlan, type WebhookSettings } from './webhook.ts';
+export { type ManagerSettings, problemsOfPlan, type WebhookSettings } from './webhook.ts';

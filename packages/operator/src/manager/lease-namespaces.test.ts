@@ -4,7 +4,7 @@ import { served } from '@drydock/apis';
 import type { ApiCall } from '@drydock/kube-client';
 import { PanicHandler } from '@drydock/utils';
 import { FakeLog } from '../testing/fakes.ts';
-import { prepareLeaseNamespaces } from './lease-namespaces.ts';
+import { prepareLeaseNamespaces } from './webhook.ts';
 
 const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 

@@ -6,22 +6,26 @@ import { type Connection, connect, EventRecorder, elect } from '@drydock/kube-cl
 import type { Env, Log } from '@drydock/utils';
 import { errorText, PanicHandler, systemClock, UsageError } from '@drydock/utils';
 import { ActiveManager, type ControllerManager, controllerManager } from '../controller-manager.ts';
-import { leaderLease } from '../discovery/leader-lease.ts';
-import { logServerRelease } from '../discovery/log-server-release.ts';
-import { isOpenShift } from '../discovery/openshift.ts';
-import { kindsHere } from '../discovery/served-kinds.ts';
+import {
+  isOpenShift,
+  kindsHere,
+  leaderLease,
+  logServerRelease,
+} from '../discovery/served-kinds.ts';
 import { Notifier } from '../monitoring/notifications/notifier.ts';
 import { openMonitoring } from '../monitoring/sources.ts';
 import type { NodeReconcilerOptions } from '../node/node-reconciler.ts';
 import type { AlertSilencer, Monitoring } from '../ports.ts';
 import { type Metrics, metrics } from '../serving/metrics.ts';
 import { type Address, listen, type Page } from '../serving/server.ts';
-import { installCrashHandlers } from './crash-handlers.ts';
 import { openEventIntake } from './event-intake.ts';
-import { prepareLeaseNamespaces } from './lease-namespaces.ts';
-import { openMetrics, SharedCertificate } from './metrics-server.ts';
-import type { ManagerSettings } from './settings.ts';
-import { type OpenWebhook, openWebhook } from './webhook.ts';
+import { installCrashHandlers, openMetrics, SharedCertificate } from './metrics-server.ts';
+import {
+  type ManagerSettings,
+  type OpenWebhook,
+  openWebhook,
+  prepareLeaseNamespaces,
+} from './webhook.ts';
 
 /** Milliseconds for events that are still in flight at the end. */
 const flushMs = 2000;

@@ -1,12 +1,63 @@
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import type { Api } from '@drydock/kube-client';
-import type { KeyPair, Log, PanicHandler } from '@drydock/utils';
-import { errorText, systemClock, UsageError } from '@drydock/utils';
-import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
-import { Guard } from '../serving/guard.ts';
+import {
+  errorText,
+  type KeyPair,
+  type Log,
+  type PanicHandler,
+  systemClock,
+  UsageError,
+} from '@drydock/utils';
+import { makeAuthority, makeServing } from '../admission/certificates/plan.ts';
+import { mountedPair } from '../admission/certificates/self-made.ts';
 import type { Metrics } from '../serving/metrics.ts';
-import { type Address, listen, listenSecurely, type Page } from '../serving/server.ts';
-import { showMounted } from './mounted-certificate.ts';
+import { type Address, Guard, listen, listenSecurely, type Page } from '../serving/server.ts';
+
+/** Milliseconds between reads; the kubelet replaces a mounted Secret within a minute. */
+const lookEveryMs = 10_000;
+
+function pairIn(folder: string): Promise<KeyPair | undefined> {
+  return mountedPair([{ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }]);
+}
+
+/**
+ * Delivers tls.crt and tls.key of a folder, and again when they change, until the returned function
+ * is called. Throws a UsageError when they are missing at the start; later errors are logged, and
+ * the last pair stays in use.
+ */
+export async function showMounted(
+  flag: string,
+  folder: string,
+  show: (pair: KeyPair) => void,
+  { log, defects }: { readonly log: Log; readonly defects: PanicHandler },
+): Promise<() => void> {
+  const first = await pairIn(folder).catch((error: unknown) => {
+    throw new UsageError(`${flag}: ${errorText(error)}`, { cause: error });
+  });
+  if (first === undefined) throw new UsageError(`${flag} ${folder} has no tls.crt and tls.key`);
+  show(first);
+  const stop = new AbortController();
+  const follow = async (): Promise<void> => {
+    let shown = first.cert;
+    while (!stop.signal.aborted) {
+      await systemClock.sleep(lookEveryMs, stop.signal);
+      const pair = await pairIn(folder).catch((error: unknown) => {
+        log.warn('failed to reload a certificate', {
+          folder,
+          error: defects.textOf('Process', folder, error),
+        });
+        return undefined;
+      });
+      if (pair === undefined || pair.cert === shown) continue;
+      show(pair);
+      shown = pair.cert;
+      log.info('loaded a certificate', { folder });
+    }
+  };
+  void follow();
+  return () => stop.abort();
+}
 
 /** Settings for serving metrics. */
 export type MetricsSettings = {
@@ -99,4 +150,20 @@ export async function openMetrics(settings: MetricsSettings, parts: Parts): Prom
       { cause: error },
     );
   }
+}
+
+/**
+ * Reports errors that no queue, store or timer has caught, and keeps the process alive: otherwise
+ * every replica would crash in the same way, and with them the webhook that API requests wait for.
+ * Only the task that threw has ended; the loops, the lease and the watches continue.
+ */
+export function installCrashHandlers(defects: PanicHandler): void {
+  process.on(
+    'unhandledRejection',
+    reason => void defects.tell('Process', 'unhandledRejection', reason),
+  );
+  process.on(
+    'uncaughtException',
+    error => void defects.tell('Process', 'uncaughtException', error),
+  );
 }

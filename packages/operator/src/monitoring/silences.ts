@@ -1,8 +1,7 @@
 import { isObject, type Json, type JsonObject, pathSegment, readTime } from '@drydock/apimachinery';
 import type { Clock, Log } from '@drydock/utils';
-import { failureOf, jsonOf, malformedResponse } from './refusal.ts';
-import type { SilenceConfig } from './silence-config.ts';
-import type { Source, SourceResult } from './source.ts';
+import { failureOf, jsonOf, malformedResponse, type Source, type SourceResult } from './source.ts';
+import type { SilenceConfig } from './sources-file.ts';
 
 /**
  * Silences of Alertmanager for held nodes (api/v2/openapi.yaml of

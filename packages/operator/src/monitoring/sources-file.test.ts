@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ConfigFileError } from './config-reader.ts';
+import { ConfigFileError } from './http-client.ts';
 import { readMonitoringConfig } from './sources-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));

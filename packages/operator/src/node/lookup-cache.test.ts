@@ -6,7 +6,7 @@ import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { Cache } from '../cache/cache.ts';
 import { WindowFreshness } from '../cache/window-freshness.ts';
 import { FakeLog, failure, response, ScriptedApi } from '../testing/fakes.ts';
-import { LookupCache, runLookups } from './lookup-cache.ts';
+import { LookupCache, runLookups } from './take-snapshot.ts';
 
 async function look(lookup: Lookup, reply: (call: ApiCall) => ApiResponse) {
   const [lookedUp, log] = [new LookupCache(), new FakeLog()];

@@ -1,28 +1,56 @@
 import { earliest, secondsAfter } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
-import type { Budget } from '@drydock/core/drain';
-import { availableDisruptions } from '@drydock/core/drain';
-import type { Decision, NodeSnapshot } from '@drydock/core/maintenance';
-import { decide, notAllowedText } from '@drydock/core/maintenance';
+import { availableDisruptions, type Budget } from '@drydock/core/drain';
+import {
+  type Decision,
+  decide,
+  type NodeSnapshot,
+  notAllowedText,
+  problemWrite,
+} from '@drydock/core/maintenance';
 import type { Pod } from '@drydock/core/pod';
 import type { MaintenanceRequest, Problem } from '@drydock/core/request';
 import type { MaintenanceWindow } from '@drydock/core/window';
+import type { Clock, PanicHandler } from '@drydock/utils';
 import { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CacheScope } from '../cache/cluster-cache-options.ts';
-import type { Namespaces } from '../cache/namespaces.ts';
-import { BudgetWaiters } from '../evict/budget-waiters.ts';
+import type { CacheScope, Namespaces } from '../cache/node-cache.ts';
 import { Evictor } from '../evict/evictor.ts';
-import { budgetKeysOf, InFlightEvictions } from '../evict/in-flight-evictions.ts';
+import { BudgetWaiters, budgetKeysOf, InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
-import { cacheUpdaterOf } from '../write/cache-updater.ts';
-import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
+import { cacheUpdaterOf, UnconfirmedWrites } from '../write/cache-updater.ts';
 import { type WriteOutcome, Writer } from '../write/writer.ts';
-import { LookupCache, runLookups } from './lookup-cache.ts';
-import { NodeStates } from './node-states.ts';
-import { countedByState } from './overview.ts';
-import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
-import { tellProblem } from './tell-problem.ts';
+import { countedByState, NodeStates } from './node-states.ts';
+import { LookupCache, runLookups, type SnapshotOptions, snapshots } from './take-snapshot.ts';
+
+type Options = {
+  readonly clock: Clock;
+  readonly defects: PanicHandler;
+  readonly writer: Pick<Writer, 'write'>;
+};
+
+/**
+ * Writes into the status of these maintenances what keeps them from being worked on at all. Never
+ * rejects.
+ */
+async function tellProblem(
+  nodeName: string,
+  requests: readonly MaintenanceRequest[],
+  problem: Problem,
+  { clock, defects, writer }: Options,
+): Promise<void> {
+  const now = clock.now();
+  for (const request of requests) {
+    // A kind whose adapter throws here as well does not affect the others.
+    const write = defects.guard(
+      'Node',
+      () => request.key,
+      () => problemWrite(request, problem, now),
+      undefined,
+    );
+    if (write !== undefined) await writer.write(write, nodeName);
+  }
+}
 
 export type NodeReconcilerOptions = Ports &
   SnapshotOptions & {

@@ -4,9 +4,9 @@ import { emptyRecord, writeHoldRecord } from '@drydock/core/hold';
 import type { Node } from '@drydock/core/node';
 import { makeNode } from '@drydock/core/testing';
 import { PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
-import type { Listener } from '../cache/listeners.ts';
+import type { Listener } from '../cache/cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
-import { NodeSilencer } from './node-silencer.ts';
+import { NodeSilencer } from './node-states.ts';
 
 function setting() {
   const clock = new VirtualClock();

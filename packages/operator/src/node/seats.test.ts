@@ -5,9 +5,8 @@ import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import { FakeCluster } from '../testing/fake-cluster.ts';
 import { FakeLog, settle } from '../testing/fakes.ts';
-import { LookupCache } from './lookup-cache.ts';
 import { NodeStates } from './node-states.ts';
-import { snapshots } from './take-snapshot.ts';
+import { LookupCache, snapshots } from './take-snapshot.ts';
 
 const labels = { 'node-role.kubernetes.io/control-plane': '' };
 

@@ -19,8 +19,7 @@ import type { MaintenanceWindow } from '@drydock/core/window';
 import type { CachedObject } from '@drydock/kube-client';
 import { Cache } from '../cache/cache.ts';
 import { NodeCache } from '../cache/node-cache.ts';
-import { LookupCache } from './lookup-cache.ts';
-import { snapshots } from './take-snapshot.ts';
+import { LookupCache, snapshots } from './take-snapshot.ts';
 
 type Sources = Parameters<typeof snapshots>[0];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
-import { Attention } from './attention.ts';
+import { Attention } from './status-throttle.ts';
 
 test('time is watched as long as the process runs, acts, and has the same clock', async () => {
   const clock = new VirtualClock();

@@ -1,11 +1,99 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { timeText } from '@drydock/apimachinery';
+import { isBefore, type JsonObject, secondsAfter, timeText } from '@drydock/apimachinery';
 import { anyVariables, compile, evaluate, mentions, type Schemas, type Wanted } from '@drydock/cel';
 import type { Machine } from '@drydock/core/machine';
-import type { CelResult } from '@drydock/core/plan';
-import { maxExpressionLength, maxGates, type Plan } from '@drydock/core/plan';
-import { CelCostBudget } from './cel-cost-budget.ts';
-import { planVariables } from './expression-variables.ts';
+import { type CelResult, maxExpressionLength, maxGates, type Plan } from '@drydock/core/plan';
+
+/**
+ * Steps that the expressions may cost per pass: as much as five expressions at the limit of one,
+ * half a second of the process at most. An ordinary expression costs about fifty steps a node.
+ */
+const perPass = 5_000_000;
+
+/**
+ * Seconds for which a plan whose expressions have cost more is not evaluated again: no other plan
+ * waits for it.
+ */
+const restSeconds = 60;
+
+/** A budget for the expressions of one plan together, for each pass over all its nodes. */
+class CelCostBudget {
+  /** Steps that are left for evaluations. */
+  left = perPass;
+  #restsUntil: Temporal.Instant | undefined;
+
+  /** Reason why nothing more is evaluated, for people; undefined as long as steps are left. */
+  get refusal(): string | undefined {
+    return this.left > 0
+      ? undefined
+      : `the expressions of this plan cost more than ${perPass} steps for all nodes`;
+  }
+
+  /** Time at which evaluations may cost something again. */
+  get restsUntil(): Temporal.Instant | undefined {
+    return this.#restsUntil;
+  }
+
+  /** Begins another pass over the nodes. */
+  begin(now: Temporal.Instant): void {
+    if (this.left > 0) {
+      this.left = perPass;
+      return;
+    }
+    this.#restsUntil ??= secondsAfter(now, restSeconds);
+    if (isBefore(now, this.#restsUntil)) return;
+    this.#restsUntil = undefined;
+    this.left = perPass;
+  }
+}
+
+/**
+ * Schemas of the variables in expressions of plans, as far as they are the same in every cluster: a
+ * name that is missing here does not exist on any node. The spec and the status of a Node accept
+ * any name, because newer releases of Kubernetes add to them.
+ */
+
+const anything: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true };
+const texts: JsonObject = { additionalProperties: {} };
+
+function objectOf(properties: JsonObject): JsonObject {
+  return { properties };
+}
+function named(...names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.map(name => [name, anything]));
+}
+
+/** Schema of ObjectMeta without managed fields. */
+const metadata = objectOf({
+  ...named('name', 'generateName', 'selfLink', 'uid', 'resourceVersion', 'generation'),
+  ...named(
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'ownerReferences',
+    'finalizers',
+  ),
+  labels: texts,
+  annotations: texts,
+});
+
+const node = objectOf({ ...named('apiVersion', 'kind', 'spec', 'status'), metadata });
+
+/** Schema of the kept fields of a Machine, of any machine API. */
+const machine = objectOf({
+  ...named('apiVersion', 'kind'),
+  metadata: objectOf({ ...named('name', 'namespace', 'creationTimestamp'), labels: texts }),
+  spec: objectOf(named('providerID')),
+  status: objectOf(named('phase')),
+});
+
+const plan = objectOf(named('name', 'runID'));
+
+const planVariables: Schemas = new Map([
+  ['node', node],
+  ['machine', machine],
+  ['plan', plan],
+  ['now', undefined],
+]);
 
 /**
  * The CEL of plans: over `node`, the Node as the API serves it without images and managed fields;

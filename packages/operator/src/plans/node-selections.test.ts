@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeNode, makePlan } from '@drydock/core/testing';
 import { NodeCache } from '../cache/node-cache.ts';
-import { NodeSelections } from './node-selections.ts';
+import { NodeSelections } from './gate-objects.ts';
 
 function worker(name: string, pool: string, more: Readonly<Record<string, string>> = {}) {
   return makeNode({ name, key: name, uid: `uid-${name}`, labels: { pool, ...more } });

@@ -5,8 +5,7 @@ import type { Plan } from '@drydock/core/plan';
 import { makeInFlight, makePlan } from '@drydock/core/testing';
 import type { Change } from '@drydock/kube-client';
 import { Cache } from '../cache/cache.ts';
-import { planCacheUpdater } from './plan-cache-updater.ts';
-import { nodesDone } from './plan-work.ts';
+import { nodesDone, planCacheUpdater } from './own-writes.ts';
 
 test('whoever waits for the work of a plan hears of its end from the answer to our own write: the watch tells nothing that is known', () => {
   const working = makePlan({ inFlight: [makeInFlight('n1', { state: 'Working' })] });

@@ -11,8 +11,8 @@ import type { Change, Watcher } from '@drydock/kube-client';
 import type { Log, PanicHandler } from '@drydock/utils';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
-import type { NodeWatch } from '../cache/node-watch.ts';
-import { type CachedNode, looksTheSame } from '../cache/whole-node.ts';
+import type { NodeWatch } from '../cache/node-cache.ts';
+import { type CachedNode, looksTheSame } from '../cache/pod-watches.ts';
 import { type Halt, type OwnPod, readHalt, readOwnPod, readWorkPod } from './plan-objects.ts';
 
 export type PlanCacheOptions = {

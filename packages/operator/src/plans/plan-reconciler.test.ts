@@ -5,7 +5,7 @@ import { machineAdapter, maintenance, planAdapter } from '@drydock/apis';
 import { windowsPath } from '@drydock/core/window';
 import type { ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
-import { namespacesOf } from '../cache/namespaces.ts';
+import { namespacesOf } from '../cache/node-cache.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { Monitoring } from '../ports.ts';

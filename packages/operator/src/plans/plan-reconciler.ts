@@ -1,38 +1,61 @@
-import type { JsonObject } from '@drydock/apimachinery';
-import { earliest, secondsAfter, statusChange } from '@drydock/apimachinery';
+import { earliest, type JsonObject, secondsAfter, statusChange } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
 import type { Budget } from '@drydock/core/drain';
-import type { Gate, Plan, PlanAdapter, PlanDecision, PlanSettings } from '@drydock/core/plan';
-import { announce, decidePlan } from '@drydock/core/plan';
+import {
+  announce,
+  decidePlan,
+  type Gate,
+  type Plan,
+  type PlanAdapter,
+  type PlanDecision,
+  type PlanSettings,
+} from '@drydock/core/plan';
 import type { KindAdapter } from '@drydock/core/request';
 import type { Change } from '@drydock/kube-client';
 import { randomLetters } from '@drydock/utils';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { lackText } from '../cache/withheld.ts';
-import { CpuThrottle } from '../cpu-throttle.ts';
+import { lackText } from '../cache/window-freshness.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
-import type { Monitoring, Ports } from '../ports.ts';
+import { CpuThrottle, type Monitoring, type Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
-import type { CacheUpdater } from '../write/cache-updater.ts';
+import { type CacheUpdater, UnconfirmedWrites } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
-import { UnconfirmedWrites } from '../write/unconfirmed-writes.ts';
 import { Writer } from '../write/writer.ts';
-import { Attention } from './attention.ts';
-import { CompiledExpressions } from './compiled-expressions.ts';
 import type { PlanExpressions } from './expressions.ts';
-import { GateObjects } from './gate-objects.ts';
+import { GateObjects, NodeSelections } from './gate-objects.ts';
 import { GateQueries } from './gate-queries.ts';
-import { isShort } from './gates.ts';
-import { NodeSelections } from './node-selections.ts';
-import { OwnWrites } from './own-writes.ts';
+import { CompiledExpressions, isShort } from './gates.ts';
+import { nodesDone, OwnWrites, planCacheUpdater } from './own-writes.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
-import { planCacheUpdater } from './plan-cache-updater.ts';
-import { planProblem } from './plan-problem.ts';
-import { nodesDone } from './plan-work.ts';
-import { overviewOf, type PlansOverview } from './plans-overview.ts';
-import { StatusThrottle } from './status-throttle.ts';
-import { statusWrite } from './status-write.ts';
+import {
+  Attention,
+  overviewOf,
+  type PlansOverview,
+  StatusThrottle,
+  statusWrite,
+} from './status-throttle.ts';
 import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
+
+/**
+ * Returns what keeps the plan from any start: errors in expressions, and objects that the operator
+ * has no right to read.
+ */
+function planProblem(
+  plan: Plan,
+  expressions: PlanExpressions,
+  { unread, image }: Pick<PlanCache, 'unread' | 'image'>,
+): string | undefined {
+  if (unread.length > 0)
+    return `Drydock may not read ${unread.join(', ')}: install the rights of plans (drydock install --with plans)`;
+  const { work, rehearse } = plan;
+  if (rehearse !== undefined && rehearse.image === undefined && image === undefined) {
+    return 'spec.rehearse: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.rehearse.image';
+  }
+  if (work.kind === 'reboot' && work.image === undefined && image === undefined) {
+    return 'spec.work.reboot: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.work.reboot.image';
+  }
+  return expressions.problem ?? plan.problem;
+}
 
 export type PlanReconcilerOptions = Ports &
   PlanCacheOptions & {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeInFlight, makePlan } from '@drydock/core/testing';
-import { nodesDone, planWorkOn } from './plan-work.ts';
+import { nodesDone, planWorkOn } from './own-writes.ts';
 
 const failed = { verdict: 'Failed', state: 'Working', message: 'exit code 1', held: true } as const;
 const kernel = makePlan({

@@ -31,13 +31,12 @@ import {
 } from '@drydock/core/plan';
 import { membersOf } from '@drydock/core/quorum';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { CachedNode } from '../cache/whole-node.ts';
+import type { CachedNode } from '../cache/pod-watches.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { PlanExpressions } from './expressions.ts';
-import type { GateObjects } from './gate-objects.ts';
+import type { GateObjects, NodeSelections } from './gate-objects.ts';
 import type { GateQueries } from './gate-queries.ts';
 import { gateValues } from './gates.ts';
-import type { NodeSelections } from './node-selections.ts';
 import type { PlanCache } from './plan-cache.ts';
 
 export type SnapshotInputs = {

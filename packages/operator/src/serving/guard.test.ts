@@ -3,9 +3,8 @@ import { request as ask } from 'node:https';
 import { test } from 'node:test';
 import type { Api, ApiCall, ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, silentLog, systemClock, VirtualClock } from '@drydock/utils';
-import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
-import { Guard } from './guard.ts';
-import { listenSecurely } from './server.ts';
+import { makeAuthority, makeServing } from '../admission/certificates/plan.ts';
+import { Guard, listenSecurely } from './server.ts';
 
 const defects = new PanicHandler({ log: silentLog });
 

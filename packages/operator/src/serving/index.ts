@@ -1,3 +1,2 @@
 export { serveEvents } from './event-intake.ts';
-export { Guard } from './guard.ts';
-export { type Address, listen, listenSecurely, parseAddress } from './server.ts';
+export { type Address, Guard, listen, listenSecurely, parseAddress } from './server.ts';

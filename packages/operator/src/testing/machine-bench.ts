@@ -10,7 +10,7 @@ import type {
 import { windowsPath } from '@drydock/core/window';
 import type { ApiCall, ApiResponse } from '@drydock/kube-client';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
-import { namespacesOf } from '../cache/namespaces.ts';
+import { namespacesOf } from '../cache/node-cache.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';

@@ -24,7 +24,7 @@ import {
 } from '@drydock/kube-sim/machines';
 import { PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
 import { parse } from 'yaml';
-import { namespacesOf } from '../cache/namespaces.ts';
+import { namespacesOf } from '../cache/node-cache.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import { noMeter } from '../ports.ts';

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { Write } from '@drydock/core';
 import { at } from '@drydock/core/testing';
 import { silentLog } from '@drydock/utils';
+import { UnconfirmedWrites } from './cache-updater.ts';
 import { DecisionWriter } from './decision-writer.ts';
-import { UnconfirmedWrites } from './unconfirmed-writes.ts';
 import type { WriteOutcome } from './writer.ts';
 
 const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/p1';

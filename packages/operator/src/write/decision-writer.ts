@@ -1,7 +1,7 @@
 import { joinLimited, secondsAfter } from '@drydock/apimachinery';
 import type { Write } from '@drydock/core';
 import type { Clock } from '@drydock/utils';
-import type { UnconfirmedWrites } from './unconfirmed-writes.ts';
+import type { UnconfirmedWrites } from './cache-updater.ts';
 import type { WriteOutcome, Writer } from './writer.ts';
 
 /** First and longest pause after a write that was not stored, in seconds; it doubles each time. */

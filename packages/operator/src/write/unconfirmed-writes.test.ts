@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Write } from '@drydock/core';
 import type { ApiResponse } from '@drydock/kube-client';
 import { silentLog } from '@drydock/utils';
-import { UnconfirmedWrites } from './unconfirmed-writes.ts';
+import { UnconfirmedWrites } from './cache-updater.ts';
 
 const patch: Write = {
   description: 'release the node',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Write } from '@drydock/core';
 import { at } from '@drydock/core/testing';
-import { WriteBackoff } from './write-backoff.ts';
+import { WriteBackoff } from './writer.ts';
 
 function write(path: string): Write {
   return { description: 'write', method: 'PATCH', path, body: {}, cache: 'nodes', events: [] };

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import type { Api, ApiCall } from '@drydock/kube-client';
-import { readCopy, SnapshotError, writeCopy } from './files.ts';
+import { readCopy, SnapshotError, takeCopy, writeCopy } from './files.ts';
 import { redacted } from './kept-fields.ts';
-import { takeCopy } from './take.ts';
 
 const now = Temporal.Instant.from('2026-11-21T08:00:00Z');
 const node: JsonObject = {

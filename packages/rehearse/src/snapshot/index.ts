@@ -1,4 +1,4 @@
-export { readCopy, Shared, SnapshotError, writeCopy } from './files.ts';
+export { readCopy, Shared, SnapshotError, takeCopy, writeCopy } from './files.ts';
 export {
   type ClusterSnapshot,
   type CopiedKind,
@@ -9,4 +9,3 @@ export {
   pathOfKind,
 } from './kept.ts';
 export { redacted, trimmedBy } from './kept-fields.ts';
-export { takeCopy } from './take.ts';

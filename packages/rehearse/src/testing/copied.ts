@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { rehearsalManager } from '../rehearsal-manager.ts';
 import { type RehearsalOptions, rehearse } from '../rehearse.ts';
 import type { RehearsalForecast } from '../report/forecast.ts';
+import { takeCopy } from '../snapshot/files.ts';
 import type { ClusterSnapshot } from '../snapshot/kept.ts';
-import { takeCopy } from '../snapshot/take.ts';
 
 /** Copies of small clusters that live, and rehearsals on them. */
 

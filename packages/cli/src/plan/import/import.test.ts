@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { at, part } from '@drydock/kube-sim';
 import { parseAllDocuments } from 'yaml';
-import { secondsIn } from './imported.ts';
+import { secondsIn } from './kured.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..', '..');
 

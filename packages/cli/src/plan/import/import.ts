@@ -4,12 +4,9 @@ import { maintenancePlanSpec } from '@drydock/apis/schema';
 import { objects, text } from '@drydock/kube-sim';
 import { planExpressions } from '@drydock/operator/plans';
 import { UsageError } from '@drydock/utils';
-import { documentsIn } from '../../shared/files.ts';
-import { plainOutput, printText, written } from '../../shared/output.ts';
-import { type Imported, nameOf } from './imported.ts';
-import { importKured, isKured } from './kured.ts';
-import { importPool } from './machine-config-pool.ts';
-import { importUpgradePlan } from './upgrade-plan.ts';
+import { documentsIn, plainOutput, printText, written } from '../../shared/output.ts';
+import { type Imported, importKured, isKured, nameOf } from './kured.ts';
+import { importPool, importUpgradePlan } from './upgrade-plan.ts';
 
 /** `drydock plan import`: converts configurations of other systems to MaintenancePlans. */
 

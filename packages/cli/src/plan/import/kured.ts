@@ -1,9 +1,136 @@
-import type { Json, JsonObject } from '@drydock/apimachinery';
-import { parseSelector } from '@drydock/apimachinery';
-import { at, part, strings, text } from '@drydock/kube-sim';
-import { type Imported, nameOf, objectsIn, pausedPlan, secondsIn } from './imported.ts';
-import { type KuredFlags, kuredFlags } from './kured-flags.ts';
+import { isObject, type Json, type JsonObject, parseSelector } from '@drydock/apimachinery';
+import { planApi } from '@drydock/core/plan';
+import { at, items, part, strings, text } from '@drydock/kube-sim';
+import { UsageError } from '@drydock/utils';
 import { type ImportedWindow, windowOf } from './times-of-day.ts';
+
+/** Result of converting an object of another system. */
+export type Imported = {
+  /** A paused MaintenancePlan, and a MaintenanceWindow where there is one. */
+  readonly objects: readonly JsonObject[];
+  /** Settings that could not be converted, or need a review: a sentence each, with the field. */
+  readonly left: readonly string[];
+};
+
+/**
+ * Returns a plan that starts nothing until a user has compared the due nodes with the expected
+ * ones.
+ */
+export function pausedPlan(name: string, spec: JsonObject): JsonObject {
+  return {
+    apiVersion: planApi,
+    kind: 'MaintenancePlan',
+    metadata: { name },
+    spec: { state: 'Paused', ...spec },
+  };
+}
+
+/**
+ * Returns the whole seconds of a Go duration (`1h30m`), or of nanoseconds as Go writes them in
+ * JSON; undefined for other values.
+ */
+export function secondsIn(value: Json | undefined): number | undefined {
+  if (typeof value === 'number') return Math.round(value / 1e9);
+  if (typeof value !== 'string') return undefined;
+  const parts = [...value.matchAll(/(\d+(?:\.\d+)?)(h|m|s)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== value) return undefined;
+  const units = { h: 3600, m: 60, s: 1 } as const;
+  return Math.round(
+    parts.reduce(
+      (sum, [, amount = '0', unit = 's']) =>
+        sum + Number(amount) * units[unit as keyof typeof units],
+      0,
+    ),
+  );
+}
+
+/** Drain options that drain nothing: no pod has this label. */
+export const drainNothing: JsonObject = {
+  podSelector: { matchLabels: { 'drydock.dev/drained': 'none' } },
+};
+
+/**
+ * Returns the selector of nodes. Throws where there is none: it selects nothing in the other
+ * system, and a plan requires one.
+ */
+export function selectorOf(object: JsonObject): JsonObject {
+  const selector = at(object, 'spec', 'nodeSelector');
+  if (isObject(selector)) return selector;
+  throw new UsageError(
+    `${text(object, 'kind')} ${nameOf(object)} cannot be imported: it has no spec.nodeSelector, and selects no node`,
+  );
+}
+
+/** Returns the objects among the items of a field. */
+export function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return items(value).filter(isObject);
+}
+
+export function nameOf(object: JsonObject): string {
+  return text(object, 'metadata', 'name');
+}
+
+/**
+ * Configuration of kured: flags of its command line, and variables KURED_* for those that are
+ * absent.
+ */
+type KuredFlags = {
+  readonly names: readonly string[];
+  /** Returns the last value of a flag, as kured does; undefined where it is not given. */
+  one(name: string): string | undefined;
+  /** Returns all values of a repeatable flag, in their order. */
+  all(name: string): readonly string[];
+  /** Variables whose values are not in the DaemonSet. */
+  readonly hidden: readonly string[];
+};
+
+/** Parses `--name=value` and `--name value`; a flag without a value is true. */
+function onCommandLine(words: readonly string[]): readonly (readonly [string, string])[] {
+  return words.flatMap((word, index) => {
+    const [, name, inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? [];
+    if (name === undefined) return [];
+    const next = words[index + 1] ?? '';
+    return [[name, inline ?? (next === '' || next.startsWith('-') ? 'true' : next)] as const];
+  });
+}
+
+const prefix = 'KURED_';
+
+function inEnvironment(container: JsonObject): readonly JsonObject[] {
+  return objectsIn(container['env']).filter(variable => text(variable, 'name').startsWith(prefix));
+}
+
+function flagOf(variable: JsonObject): string {
+  return text(variable, 'name').slice(prefix.length).toLowerCase().replaceAll('_', '-');
+}
+
+/** Reads the containers of kured. An empty variable counts as unset, as in kured. */
+function kuredFlags(containers: readonly JsonObject[]): KuredFlags {
+  const words = containers
+    .flatMap(({ command, args }) => [...items(command), ...items(args)])
+    .filter(word => typeof word === 'string');
+  const given = onCommandLine(words);
+  const typed = new Set(given.map(([name]) => name));
+  const variables = containers
+    .flatMap(inEnvironment)
+    .filter(variable => !typed.has(flagOf(variable)));
+  const set = variables.flatMap(variable =>
+    text(variable, 'value') === '' ? [] : [[flagOf(variable), text(variable, 'value')] as const],
+  );
+  const all = [...given, ...set];
+  return {
+    names: [...new Set(all.map(([name]) => name))],
+    one: name => all.findLast(([other]) => other === name)?.[1],
+    all: name => all.flatMap(([other, value]) => (other === name ? [value] : [])),
+    hidden: [
+      ...new Set(
+        variables
+          .filter(variable => variable['valueFrom'] !== undefined)
+          .map(variable => text(variable, 'name')),
+      ),
+    ],
+  };
+}
 
 /** Converts the DaemonSet of kured, by docs/moving-to-plans.md: its flags become the plan. */
 

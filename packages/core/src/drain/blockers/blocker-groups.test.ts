@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type BlockerSummary, groupBlockers } from './blocker-groups.ts';
+import { type BlockerSummary, groupBlockers } from './blocker.ts';
 
 function blocked(what: string, over: Partial<BlockerSummary> = {}): BlockerSummary {
   return {

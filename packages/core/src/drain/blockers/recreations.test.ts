@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod } from '../../testing/make.ts';
-import { recreationBlocker } from './recreations.ts';
+import { recreationBlocker } from './dead-node.ts';
 
 test('pods that come back are named with what keeps them away, and with how to let those of their controller stay', () => {
   const recreations = { count: 4, lastAt: at(0) };

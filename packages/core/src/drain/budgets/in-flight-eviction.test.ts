@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makeBudget } from '../../testing/make.ts';
-import { type InFlightEviction, reservedDisruptions } from './in-flight-eviction.ts';
+import { type InFlightEviction, reservedDisruptions } from './budget.ts';
 
 test('a deletion takes from every budget that it overrules', () => {
   const overrules = ['b', 'c'].map(name => ({ budget: `shop/${name}`, healthy: 4 }));

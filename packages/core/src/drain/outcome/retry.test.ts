@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { secondsBetween } from '@drydock/apimachinery';
 import { at } from '../../testing/make.ts';
-import type { EvictionOutcome } from './eviction-outcome.ts';
-import { type Attempt, retryAt } from './retry.ts';
+import { type Attempt, type EvictionOutcome, retryAt } from './eviction-outcome.ts';
 
 /** How long a pod is left alone after it was asked for. */
 function pause(outcome: EvictionOutcome, tries: number, uid = 'u'): number {

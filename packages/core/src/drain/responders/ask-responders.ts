@@ -1,16 +1,16 @@
 import { isBefore, timeText } from '@drydock/apimachinery';
 import { isDaemonSetPod, type Pod } from '../../pod/pod.ts';
 import { about } from '../blockers/blocker.ts';
-import type { Attempt } from '../outcome/retry.ts';
+import type { Attempt } from '../outcome/eviction-outcome.ts';
 import type { PodDecision } from '../pod-decision.ts';
 import {
+  type ActiveResponder,
   answerDue,
   type EvictionRequest,
   type EvictionRequestsKnown,
   evictionRequestKey,
   withdrawnUntil,
 } from './eviction-request.ts';
-import type { ActiveResponder } from './lifecycle-eviction.ts';
 
 /** A pod that has to leave, and how. */
 type Candidate = {

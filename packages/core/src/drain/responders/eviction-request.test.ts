@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Pod } from '../../pod/pod.ts';
 import { at, makeEvictionRequest, makePod } from '../../testing/make.ts';
-import type { Attempt } from '../outcome/retry.ts';
+import type { Attempt } from '../outcome/eviction-outcome.ts';
 import { type EvictionCandidate, type PlanContext, plan } from '../plan.ts';
 import {
   type EvictionRequest,

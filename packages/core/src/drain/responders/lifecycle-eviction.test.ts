@@ -7,7 +7,7 @@ import {
   type ActiveResponder,
   readLifecycleEviction,
   responderBlockerInfo,
-} from './lifecycle-eviction.ts';
+} from './eviction-request.ts';
 
 const mover = 'mover.example/m';
 const evictor = 'imperative-eviction.k8s.io/evictor';

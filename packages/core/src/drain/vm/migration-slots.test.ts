@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { at } from '../../testing/make.ts';
 import { launcherOf, makeSettings, makeVmi, makeVms } from '../../testing/make-vms.ts';
 import { vmPodsOf } from '../../vm/vm-pod.ts';
-import type { InFlightEviction } from '../budgets/in-flight-eviction.ts';
-import type { Attempt } from '../outcome/retry.ts';
-import { roomFor } from './migration-slots.ts';
+import type { InFlightEviction } from '../budgets/budget.ts';
+import type { Attempt } from '../outcome/eviction-outcome.ts';
+import { roomFor } from './vm-pod-decision.ts';
 
 const vmi = makeVmi('a');
 const pod = launcherOf(vmi);

@@ -12,7 +12,7 @@ import {
 import { unsaid, type Vmi, type VmMigration } from '../../vm/kubevirt.ts';
 import { vmPodsOf } from '../../vm/vm-pod.ts';
 import { hasGone, type VmState, type VmStatus } from '../../vm/vm-status.ts';
-import { nothingTracked, trackVms } from './tracking.ts';
+import { nothingTracked, trackVms } from './vm-pod-decision.ts';
 
 function standingOf(
   vmi: Vmi,

@@ -12,12 +12,11 @@ import {
   type ScheduledStart,
   startOf,
 } from '../../window/calendar.ts';
-import { appliesTo, windowsUnknown } from '../../window/window.ts';
-import { fateOf, takenBy } from '../aftermath.ts';
+import { appliesTo, windowsUnknown } from '../../window/spans.ts';
+import { fateOf, isUrgent, takenBy } from '../aftermath.ts';
 import { deadlineOf, isPending } from '../event.ts';
 import { isResponse } from '../request.ts';
 import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
-import { isUrgent } from '../urgency.ts';
 import { areOver, isOutgrown, isReplaced, strategyOf, withoutHistory } from './strategy.ts';
 
 /** Checks before the work begins, and the effect of the end of a window on work that has begun. */

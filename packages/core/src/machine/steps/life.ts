@@ -10,8 +10,7 @@ import {
   ownWrite,
   reasonOf,
 } from '../writes.ts';
-import { ended, isOutgrown, isReplaced, strategyOf } from './strategy.ts';
-import { withdraw } from './withdraw.ts';
+import { ended, isOutgrown, isReplaced, strategyOf, withdraw } from './strategy.ts';
 
 /** Beginning and end of the object itself. */
 

@@ -1,6 +1,13 @@
+import { isBefore, isUid, timeText } from '@drydock/apimachinery';
+import { deleteChildWrite } from '../../maintenance/decide.ts';
+import { conditionOf } from '../../node/node.ts';
+import type { EventKind, Write } from '../../write.ts';
+import { sparedAt, takesMachine } from '../aftermath.ts';
 import { type EventState, isPending, type MachineEvent } from '../event.ts';
-import { defaultStrategy, type MachineStrategy } from '../request.ts';
-import type { MachineSnapshot, MachineStep } from '../snapshot.ts';
+import { hookName, type Machine, type MachineSet } from '../machine.ts';
+import { defaultStrategy, type MachineRequest, type MachineStrategy } from '../request.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
+import { drainedForWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts';
 
 /** The strategy, whether it is possible, and which events it covers. */
 
@@ -95,7 +102,7 @@ export function isOutgrown(snapshot: MachineSnapshot): boolean {
  * Returns the events that the present work covers: a node is not held until a retirement that is
  * due in some weeks.
  */
-export function coveredEvents(snapshot: MachineSnapshot): readonly MachineEvent[] {
+function coveredEvents(snapshot: MachineSnapshot): readonly MachineEvent[] {
   const { events } = snapshot.request;
   return isOutgrown(snapshot)
     ? events.filter(event => !isPending(event) || defaultStrategy([event]) !== 'Replace')
@@ -116,3 +123,209 @@ export function ended(snapshot: MachineSnapshot): EventState | undefined {
   const isCancelled = coveredEvents(snapshot).every(({ state }) => state === 'Cancelled');
   return isCancelled ? 'Cancelled' : 'Completed';
 }
+
+/** Withdrawal of the work that has been done for a request. */
+
+/** Returns the mark of this request: a mark of another owner stays. */
+export function markOf(request: MachineRequest): string {
+  return request.uid;
+}
+
+function releasing(message: string, writes: readonly Write[] = []): MachineDecision {
+  return {
+    phase: 'Releasing',
+    reason: 'Ending',
+    message,
+    writes,
+  };
+}
+
+/**
+ * Reports whether Drydock wrote a mark: it is the uid of a machine maintenance, which may be
+ * deleted by now. Marks of any other form are those of people.
+ */
+function isSurgeMark(
+  mark: string | undefined,
+  request: MachineRequest,
+  { surges }: MachineSet,
+): mark is string {
+  return mark !== undefined && (mark === markOf(request) || surges.has(mark) || isUid(mark));
+}
+
+function youngestFirst(one: Machine, other: Machine): number {
+  return Temporal.Instant.compare(other.createdAt, one.createdAt);
+}
+
+/**
+ * Returns the machine that is deleted when the set shrinks by one: a marked one, or the youngest
+ * that has to be marked first. Each surge of a set keeps one machine marked until it shrinks the
+ * set, and the controller may delete any of them. Undefined if the set has fewer machines than it
+ * wants: then none is deleted.
+ */
+function nextInLine(
+  snapshot: MachineSnapshot,
+  set: MachineSet,
+): { readonly machine: Machine; readonly isMarked: boolean } | undefined {
+  const { request, machine, replacement } = snapshot;
+  const members = replacement?.set.key === set.key ? replacement.members : [];
+  if (members.length < set.replicas) return undefined;
+  const others = members
+    .filter(({ deleting, key }) => !deleting && key !== machine?.key)
+    .toSorted(youngestFirst);
+  const marked = others.filter(({ deleteMark }) => isSurgeMark(deleteMark, request, set));
+  const own = marked.find(({ deleteMark }) => deleteMark === markOf(request));
+  const young = others.find(({ deleteMark }) => deleteMark === undefined);
+  if (own === undefined && young !== undefined && marked.length < set.surges.size)
+    return { machine: young, isMarked: false };
+  const [first] = own === undefined ? marked : [own];
+  return first && { machine: first, isMarked: true };
+}
+
+/**
+ * Restores the number of machines. The added machine is the one to be deleted for it: it is marked
+ * as the next, and the mark of the machine that was to be replaced is removed. The mark is written
+ * again, unchanged, before the number: if the machine has changed since the snapshot, because
+ * another surge was reverted meanwhile, the set does not shrink, for its controller would pick any
+ * machine.
+ */
+export function revertScale(snapshot: MachineSnapshot, set: MachineSet): MachineDecision {
+  const { request, machine } = snapshot;
+  const mark = markOf(request);
+  const message = `${set.kind} ${set.name} gets its replica count back`;
+  // The machine is deleted in any case, and counts until it is gone: the set takes it, and no
+  // other.
+  if (machine?.deleting) return releasing(message, [scaleWrite(set, request, -1)]);
+  if (machine?.deleteMark === mark)
+    return releasing('Keeping the machine', [markWrite(machine, null)]);
+  const next = nextInLine(snapshot, set);
+  if (next === undefined) return releasing(message, [scaleWrite(set, request, -1)]);
+  if (!next.isMarked)
+    return releasing('Deleting the machine that was added', [markWrite(next.machine, mark)]);
+  return releasing(message, [
+    markWrite(next.machine, next.machine.deleteMark ?? mark),
+    scaleWrite(set, request, -1),
+  ]);
+}
+
+/** Withdraws the rest of the work; undefined if nothing is left. */
+export function withdraw(snapshot: MachineSnapshot): MachineDecision | undefined {
+  const { request, machine, surged, child } = snapshot;
+  const [set] = surged;
+  if (set !== undefined) return revertScale(snapshot, set);
+  if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
+    return releasing('Keeping the machine', [markWrite(machine, null)]);
+  }
+  if (machine?.preDrainHooks.some(({ name }) => name === hookName)) {
+    return releasing('Removing the pre-drain hook of the machine; its own controllers continue', [
+      hookWrite(machine, false),
+    ]);
+  }
+  return deleteChild(child);
+}
+
+/** Releases the node; undefined when it is released. */
+function deleteChild(child: MachineSnapshot['child']): MachineDecision | undefined {
+  if (child === undefined) return undefined;
+  return releasing('The node is being released', child.deleting ? [] : [deleteChildWrite(child)]);
+}
+
+/** Steps after the node is empty. */
+
+/** Returns why the node may not be released yet; undefined if it may. */
+function notFit({ node, request }: MachineSnapshot): string | undefined {
+  if (node === undefined) return undefined;
+  const ready = conditionOf(node, 'Ready');
+  if (ready?.status !== 'True')
+    return `node ${node.name} is not Ready${ready?.message === undefined || ready.message === '' ? '' : `: ${ready.message}`}`;
+  const failing = request.gates.find(type => conditionOf(node, type)?.status !== 'True');
+  return failing === undefined
+    ? undefined
+    : `condition ${failing} of node ${node.name} is not True`;
+}
+
+/**
+ * Notes the drained events for the agent of the node, which may report to its cloud that it need
+ * not wait any longer. One report is enough for all machines of an event, so an event is noted only
+ * when every machine of it that is known here is drained.
+ */
+function tellAgent(
+  { notice, others, request }: MachineSnapshot,
+  pending: readonly MachineEvent[],
+): NonNullable<MachineDecision['writes']> {
+  const isShared = (id: string): boolean =>
+    others.some(({ key, undrained }) => key !== request.key && undrained.has(id));
+  const ids = pending
+    .filter(({ source, id }) => source.startsWith('agent/') && !isShared(id))
+    .map(({ id }) => id);
+  const isTold = notice === undefined || ids.every(id => notice.drainedFor.includes(id));
+  return isTold ? [] : [drainedForWrite(notice, ids)];
+}
+
+const restarting: ReadonlySet<EventKind> = new Set(['reboot', 'redeploy']);
+
+/**
+ * Returns when a node may be released although no reboot was observed: not every completed reboot
+ * was one.
+ */
+function settlesAt(snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant {
+  const { request, node } = snapshot;
+  const { bootId } = request.history;
+  const restarts = request.events.some(
+    event => event.state === 'Completed' && (restarting.has(event.kind) || takesMachine(event)),
+  );
+  const isSame = bootId !== undefined && node?.bootId === bootId;
+  return restarts && isSame ? sparedAt(snapshot, now) : now;
+}
+
+/**
+ * Keeps the node out of service during the cloud's own work, until that is over and the node is fit
+ * again.
+ */
+export const waitThrough: MachineStep = (snapshot, now) => {
+  const { request, node } = snapshot;
+  if (strategyOf(snapshot).strategy !== 'Drain' || node === undefined) return undefined;
+  const pending = coveredEvents(snapshot).filter(isPending);
+  if (pending.length > 0 || request.independent) {
+    const what = pending
+      .map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`)
+      .join(', ');
+    const until = request.independent
+      ? 'until this object is deleted'
+      : `until the cloud reports the end of ${what}`;
+    const message = `The node is drained and held ${until}`;
+    return {
+      phase: 'Drained',
+      reason: 'EventPending',
+      message,
+      writes: tellAgent(snapshot, pending),
+    };
+  }
+  const settled = settlesAt(snapshot, now);
+  if (isBefore(now, settled)) {
+    const message = `The event is over, and node ${node.name} has not rebooted yet: the node is released at ${timeText(settled)} at the latest`;
+    return { phase: 'Drained', reason: 'Settling', message, requeueAt: settled };
+  }
+  const unfit = notFit(snapshot);
+  return unfit === undefined
+    ? undefined
+    : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
+};
+
+/** Releases the node, or deletes the rest of its maintenance. */
+export const release: MachineStep = ({ child }) => deleteChild(child);
+
+function successText(snapshot: MachineSnapshot): string {
+  const { request, node } = snapshot;
+  if (strategyOf(snapshot).strategy !== 'Drain')
+    return `Machine ${request.machineName} has been replaced`;
+  if (node === undefined) return 'The node is gone';
+  const { bootId } = request.history;
+  const rebooted = bootId !== undefined && node.bootId !== undefined && bootId !== node.bootId;
+  return `The event is over and the node is back${rebooted ? ', rebooted' : ''}`;
+}
+
+export const succeed: MachineStep = snapshot => ({
+  phase: 'Succeeded',
+  reason: 'Succeeded',
+  message: successText(snapshot),
+});

@@ -1,7 +1,7 @@
 import { isBefore, joinLimited, secondsAfter, timeText } from '@drydock/apimachinery';
-import { isDrained, levelWrite } from '../../maintenance/child.ts';
+import { isDrained, levelWrite } from '../../maintenance/decide.ts';
 import { conditionOf, isReady } from '../../node/node.ts';
-import { takenBy, takesMachine } from '../aftermath.ts';
+import { isUrgent, takenBy, takesMachine } from '../aftermath.ts';
 import { isPending, type MachineEvent } from '../event.ts';
 import { hookName, type Machine } from '../machine.ts';
 import { type MachinePhase, type MachineRequest, nodeNameOf, takesAtOnce } from '../request.ts';
@@ -12,7 +12,6 @@ import type {
   ReplacementSet,
   UnreadyMachine,
 } from '../snapshot.ts';
-import { isUrgent } from '../urgency.ts';
 import {
   childDrainWrite,
   createChildWrite,
@@ -22,8 +21,7 @@ import {
   scaleWrite,
 } from '../writes.ts';
 import { closesAt, closing, deadlineFor, isTakenAlready } from './begin.ts';
-import { areOver, ended, strategyOf } from './strategy.ts';
-import { markOf, revertScale, withdraw } from './withdraw.ts';
+import { areOver, ended, markOf, revertScale, strategyOf, withdraw } from './strategy.ts';
 
 /**
  * The work itself: one more machine, the node empty, the machine gone. Each step reads its progress

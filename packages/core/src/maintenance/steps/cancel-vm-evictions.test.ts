@@ -6,7 +6,7 @@ import { makeContext, makeProgress } from '../../testing/make-context.ts';
 import { makeVmi, makeVms } from '../../testing/make-vms.ts';
 import type { RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
-import { cancelVmEvictions } from './cancel-vm-evictions.ts';
+import { cancelVmEvictions } from './release.ts';
 
 /** Whether the VM of the node, which is marked to leave it, is called back. */
 function calledBack(

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type {
+  ActiveResponder,
   EvictionRequest,
   EvictionRequestsKnown,
 } from '../../drain/responders/eviction-request.ts';
-import type { ActiveResponder } from '../../drain/responders/lifecycle-eviction.ts';
 import { at, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../testing/make.ts';
 import { makeContext } from '../../testing/make-context.ts';
 import type { ReconcileContext } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
-import { cleanUpEvictionRequests } from './eviction-requests.ts';
+import { cleanUpEvictionRequests } from './claim.ts';
 
 function request(over: Partial<EvictionRequest> = {}): EvictionRequest {
   return makeEvictionRequest({ isObserved: true, ...over });

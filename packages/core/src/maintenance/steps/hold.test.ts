@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { InFlightEviction } from '../../drain/budgets/in-flight-eviction.ts';
+import type { InFlightEviction } from '../../drain/budgets/budget.ts';
 import type { KindAdapter } from '../../request/request.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { decide } from '../decide.ts';

@@ -17,7 +17,7 @@ import {
 import type { Node } from '../../node/node.ts';
 import { type KindAdapter, type MaintenanceRequest, marksOf } from '../../request/request.ts';
 import type { Write } from '../../write.ts';
-import { markedByPredecessor } from '../held.ts';
+import { markedByPredecessor } from '../decision.ts';
 import {
   kubeEventFor,
   nodeSubject,

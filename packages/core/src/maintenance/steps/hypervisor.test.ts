@@ -4,12 +4,11 @@ import { seedPolicy } from '../../drain/policy.ts';
 import { noHistory } from '../../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { makeContext, makeDrain, makeProgress } from '../../testing/make-context.ts';
-import type { HostView } from '../../vm/host.ts';
-import type { VmStatus } from '../../vm/vm-status.ts';
+import type { HostView, VmStatus } from '../../vm/vm-status.ts';
 import { decide } from '../decide.ts';
 import type { DrainProgress, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
-import { hypervisor } from './hypervisor.ts';
+import { hypervisor } from './detach.ts';
 
 function server(name: string, over: Partial<VmStatus> = {}): VmStatus {
   return {

@@ -7,10 +7,9 @@ import {
   requestLease,
 } from '../../lease/lease.ts';
 import type { Node } from '../../node/node.ts';
-import type { Problem } from '../../request/report.ts';
-import { type LeaseName, leaseKey } from '../../request/request.ts';
+import { type LeaseName, leaseKey, type Problem } from '../../request/request.ts';
 import type { Write } from '../../write.ts';
-import { isHeldAlready } from '../held.ts';
+import { isHeldAlready } from '../decision.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 
 /**

@@ -1,15 +1,19 @@
 import { secondsAfter } from '@drydock/apimachinery';
+import type { WantedConditions } from '../../hold/hold-record.ts';
 import type { Node } from '../../node/node.ts';
-import { etcdAllows, etcdNamespace } from '../../quorum/etcd-guard.ts';
 import {
+  etcdAllows,
+  etcdNamespace,
   isWarnedOnly,
   type QuorumVerdict,
   quorumAllows,
   quorumMessage,
 } from '../../quorum/quorum.ts';
-import { markedByPredecessor } from '../held.ts';
+import type { MaintenanceState } from '../../request/request.ts';
+import { markedByPredecessor } from '../decision.ts';
 import type { ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot, Quorum } from '../snapshot.ts';
+import type { Reported } from './report.ts';
 
 /** Seconds until the next look, as a safety net: the nodes of the quorum wake each other. */
 const lookAgainAfter = 30;
@@ -97,3 +101,90 @@ export const quorum: ReconcileStep = context => {
     },
   };
 };
+
+/**
+ * Fails the requests of a node that does not exist, until it appears; requests that are being
+ * deleted may go.
+ */
+export const missingNode: ReconcileStep = context => {
+  const { node, nodeName } = context.snapshot;
+  if (node !== undefined) return { done: true, context };
+  return {
+    done: true,
+    context: {
+      ...context,
+      // A request of a machine maintenance reports nothing more: its node was meant to go.
+      progresses: context.progresses
+        .filter(({ request }) => request.part === undefined)
+        .map(progress => ({
+          ...progress,
+          failure: 'NodeNotFound',
+          problem: { reason: 'NodeNotFound', message: `nodes "${nodeName}" not found` },
+        })),
+    },
+  };
+};
+
+type DrainedCondition = NonNullable<WantedConditions['Drained']>;
+
+function say(status: 'True' | 'False', reason: string, message: string): DrainedCondition {
+  return { status, reason, message };
+}
+
+function ownersOf(reported: readonly Reported[]): string {
+  return reported
+    .map(({ progress }) => progress.request)
+    .map(
+      ({ adapter, name, reason }) =>
+        `${adapter.kind} ${name}${reason === undefined || reason === '' ? '' : ` (${reason})`}`,
+    )
+    .join(', ')
+    .slice(0, 1000);
+}
+
+const draining: readonly MaintenanceState[] = ['Draining', 'Detaching'];
+
+/**
+ * Returns the two conditions on the drain, as in kubectl's alpha table: in progress True/False,
+ * complete False/True, given up False/False.
+ */
+function drainWords(states: readonly MaintenanceState[], owners: string): WantedConditions {
+  if (states.some(state => draining.includes(state))) {
+    return {
+      DrainInProgress: say('True', 'DrydockDrainStarted', owners),
+      Drained: say('False', 'DrydockDrainStarted', owners),
+    };
+  }
+  if (states.includes('Drained')) {
+    return {
+      DrainInProgress: say('False', 'DrydockDrainCompleted', owners),
+      Drained: say('True', 'DrydockDrainCompleted', owners),
+    };
+  }
+  if (!states.includes('Failed')) return {};
+  return {
+    DrainInProgress: say('False', 'DrydockDrainFailed', owners),
+    Drained: say('False', 'DrydockDrainFailed', owners),
+  };
+}
+
+/**
+ * Returns the wanted conditions of the node (KEP-5683), computed from the reports of its
+ * maintenances. The node is held by the maintenances that hold it.
+ */
+export function lifecycleConditionsFor(reported: readonly Reported[]): WantedConditions {
+  const holding = reported.filter(({ report }) => report.held);
+  const planned = reported.filter(({ report }) => !report.held && report.state !== 'Failed');
+  const states = holding.map(({ report }) => report.state);
+  const atWork = states.some(state => state === 'Drained' || state === 'Cordoned');
+  return {
+    ...drainWords(states, ownersOf(holding)),
+    ...(planned.length > 0 &&
+      holding.length === 0 && {
+        MaintenancePlanned: say('True', 'DrydockMaintenanceRequested', ownersOf(planned)),
+      }),
+    ...(atWork && {
+      MaintenanceInProgress: say('True', 'DrydockMaintenanceHeld', ownersOf(holding)),
+    }),
+  };
+}

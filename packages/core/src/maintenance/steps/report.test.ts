@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { secondsBetween } from '@drydock/apimachinery';
-import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
-import type { MaintenanceFailure } from '../../request/words.ts';
+import {
+  type MaintenanceFailure,
+  type MaintenanceRequest,
+  noHistory,
+} from '../../request/request.ts';
 import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import type { VmStatus } from '../../vm/vm-status.ts';
 import {
@@ -12,7 +15,7 @@ import {
   startContext,
 } from '../reconcile-context.ts';
 import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
-import { lifecycleConditionsFor } from './node-report.ts';
+import { lifecycleConditionsFor } from './quorum.ts';
 import { memoAfter, reports } from './report.ts';
 
 const now = at(100);

@@ -19,15 +19,11 @@ import {
   tellsProgress,
 } from '../../drain/blockers/blocker.ts';
 import { estimateEnd } from '../../drain/drain-counter.ts';
-import { nothingTracked } from '../../drain/vm/tracking.ts';
-import type { Report } from '../../request/report.ts';
-import { pathOf } from '../../request/request.ts';
-import type { MaintenanceState } from '../../request/words.ts';
+import { nothingTracked } from '../../drain/vm/vm-pod-decision.ts';
+import { type MaintenanceState, pathOf, type Report } from '../../request/request.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
 import type { Write } from '../../write.ts';
-import { carriesMarks } from '../held.ts';
-import { workBlocker } from '../plan-work.ts';
-import { statusPatch } from '../problem.ts';
+import { carriesMarks, statusPatch, workBlocker } from '../decision.ts';
 import {
   type DrainProgress,
   firstProgress,
@@ -38,7 +34,7 @@ import {
 } from '../reconcile-context.ts';
 import type { ReconcileMemo, Restored } from '../snapshot.ts';
 import { isClaimed } from './claim.ts';
-import { released } from './drain/escalation.ts';
+import { released } from './drain/view.ts';
 
 /** Seconds between two writes of progress; transitions are written at once. */
 const progressEvery = 5;

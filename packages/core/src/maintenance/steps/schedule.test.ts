@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { noHistory, type RequestedStart } from '../../request/request.ts';
 import { at, makeNode, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
 import { makeWindow as makeAnyWindow } from '../../testing/make-window.ts';
-import type { MaintenanceWindow, Span } from '../../window/window.ts';
+import type { MaintenanceWindow, Span } from '../../window/spans.ts';
 import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
 import { emptyMemo, type NodeSnapshot } from '../snapshot.ts';
 import { schedule } from './schedule.ts';

@@ -1,5 +1,5 @@
 import { isBefore, secondsAfter, timeText } from '@drydock/apimachinery';
-import { isLeased } from '../../lease/is-leased.ts';
+import { isLeased } from '../../lease/lease.ts';
 import type { Node } from '../../node/node.ts';
 import { leaseNames, type MaintenanceRequest, type RequestedStart } from '../../request/request.ts';
 import {
@@ -12,9 +12,8 @@ import {
   openNow,
   startOf,
 } from '../../window/calendar.ts';
-import { appliesTo, windowsUnknown } from '../../window/window.ts';
-import type { Lookup } from '../decision.ts';
-import { isHeldAlready } from '../held.ts';
+import { appliesTo, windowsUnknown } from '../../window/spans.ts';
+import { isHeldAlready, type Lookup } from '../decision.ts';
 import type { ReconcileContext, ReconcileStep, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import { isRetried } from '../contest.ts';
 import type { NodeVerdict } from '../in-flight.ts';
-import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, WaitReason } from '../snapshot.ts';
 import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 

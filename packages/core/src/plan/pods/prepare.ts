@@ -1,8 +1,8 @@
 import { earliest } from '@drydock/apimachinery';
 import type { Write } from '../../write.ts';
+import { isRetried } from '../contest.ts';
 import { isRefused, type Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
-import { isRetried } from '../retries.ts';
 import type { PlanNode, WaitReason, WorkPod } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import {
@@ -12,7 +12,7 @@ import {
   podNameFor,
   preparePurpose,
 } from '../writes.ts';
-import { momentsOf, podOfTask, startSeconds, stateOfTask, troubleOf } from './pod-task.ts';
+import { momentsOf, podOfTask, startSeconds, stateOfTask, troubleOf } from './work-pods.ts';
 
 /**
  * Preparation of nodes before they are held: it takes nothing out of service, so several nodes are

@@ -1,12 +1,12 @@
 import { secondsAfter, timeText } from '@drydock/apimachinery';
 import type { Write } from '../../write.ts';
+import { isRetried } from '../contest.ts';
 import type { InFlight } from '../in-flight.ts';
-import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, WaitReason } from '../snapshot.ts';
 import { type Stop, stopWaiting } from '../stop.ts';
 import { createPodWrite, deletePodWrite, hookPurpose, isNamedFor, podNameFor } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import { podOfTask, stateOfTask, troubleOf } from './pod-task.ts';
+import { podOfTask, stateOfTask, troubleOf } from './work-pods.ts';
 
 /** Hooks: each runs once per scope, and whatever comes after it waits for its end. */
 

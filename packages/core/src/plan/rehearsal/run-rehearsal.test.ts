@@ -14,8 +14,13 @@ import { decidePlan } from '../decide.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 import type { PlanDecision, WorkPod } from '../snapshot.ts';
-import type { RehearsalSummary, RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal.ts';
-import { summaryText } from './summary.ts';
+import {
+  type RehearsalSummary,
+  type RehearsalTask,
+  type Rehearse,
+  type RehearsedForecast,
+  summaryText,
+} from './rehearsal.ts';
 
 /**
  * Rehearsals: stored before their pod is made, one at a time, and what they foretell may keep a run

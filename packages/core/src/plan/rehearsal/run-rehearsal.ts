@@ -1,21 +1,147 @@
-import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import {
+  isBefore,
+  type JsonObject,
+  joinLimited,
+  secondsAfter,
+  timeText,
+} from '@drydock/apimachinery';
 import type { Write } from '../../write.ts';
+import { isRetried } from '../contest.ts';
 import type { Plan, PlanPhase } from '../plan.ts';
-import { podOfTask, stateOfTask } from '../pods/pod-task.ts';
-import { isRetried } from '../retries.ts';
-import type { PlanSnapshot } from '../snapshot.ts';
+import { podOfTask, stateOfTask } from '../pods/work-pods.ts';
+import type { PlanSnapshot, WaitReason } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { createPodWrite, deletePodWrite, podNameFor, rehearsalPurpose } from '../writes.ts';
-import { isRefusing } from './refusals.ts';
-import type {
-  RehearsalSubject,
-  RehearsalSummary,
-  RehearsalTask,
-  Rehearse,
-  RehearsedForecast,
+import {
+  type RehearsalRefusal,
+  type RehearsalSubject,
+  type RehearsalSummary,
+  type RehearsalTask,
+  type Rehearse,
+  type RehearsedForecast,
+  readSummary,
 } from './rehearsal.ts';
-import { rehearsalPodSpec } from './rehearsal-pod.ts';
-import { readSummary } from './summary.ts';
+
+/**
+ * Refusals by a rehearsal: its forecast may keep a run from its first node. A run that has begun
+ * goes on: a stop half-way repairs nothing.
+ */
+
+function named(forecast: RehearsedForecast): string {
+  return joinLimited(
+    forecast.blocked.map(({ node, message }) => `${node}: ${message}`),
+    3,
+  );
+}
+
+/** Reasons why the plan should not begin, by the refusals that a plan may name. */
+const reasons: Readonly<
+  Record<
+    RehearsalRefusal,
+    (forecast: RehearsedForecast, deadline: Temporal.Instant | undefined) => string | undefined
+  >
+> = {
+  MissesDeadline: ({ end }, deadline) => {
+    if (deadline === undefined || (end !== undefined && !isBefore(deadline, end))) return undefined;
+    return `it ends ${end === undefined ? 'never' : `at ${timeText(end)}`}, and the deadline is ${timeText(deadline)}`;
+  },
+  BlockedNodes: forecast => {
+    const { blockedNodes } = forecast;
+    if (blockedNodes === 0) return undefined;
+    return `${blockedNodes} ${blockedNodes === 1 ? 'node gets' : 'nodes get'} stuck (${named(forecast)})`;
+  },
+  Unfinished: ({ finishes }) => (finishes ? undefined : 'the plan does not finish'),
+};
+
+function hasBegun({ snapshot: { plan }, verdicts }: PlanView): boolean {
+  return plan.inFlight.length > 0 || verdicts.size > 0;
+}
+
+function reasonIn(
+  view: PlanView,
+  forecast: RehearsedForecast,
+  { refuse }: Rehearse,
+): string | undefined {
+  if (hasBegun(view)) return undefined;
+  const deadline = view.snapshot.plan.pace?.deadline;
+  const all = refuse.flatMap(refusal => reasons[refusal](forecast, deadline) ?? []);
+  return all.length === 0 ? undefined : all.join('; ');
+}
+
+/** Reports whether this forecast keeps the run from its first node. */
+function isRefusing(view: PlanView, forecast: RehearsedForecast, rehearse: Rehearse): boolean {
+  return reasonIn(view, forecast, rehearse) !== undefined;
+}
+
+/** Returns what the run waits for because of this forecast, if anything. */
+function refusalOf(
+  view: PlanView,
+  forecast: RehearsedForecast,
+  rehearse: Rehearse,
+): WaitReason | undefined {
+  const reason = reasonIn(view, forecast, rehearse);
+  if (reason === undefined) return undefined;
+  const { name } = view.snapshot.plan;
+  return {
+    reason: 'Forecast',
+    message: `the rehearsal of ${timeText(forecast.rehearsedAt)} predicts: ${reason}; the plan is rehearsed again automatically, or at once by drydock plan retry ${name} --failed`,
+  };
+}
+
+/**
+ * Name of the service account in the namespace of the work; it has the rights of the shipped roles
+ * for viewers.
+ */
+const serviceAccount = 'drydock-rehearsal';
+
+function durations({ workSeconds, rebootSeconds }: Rehearse): readonly string[] {
+  return [
+    ...(workSeconds === undefined ? [] : [`--work-time=${workSeconds}s`]),
+    ...(rebootSeconds === undefined ? [] : [`--reboot-time=${rebootSeconds}s`]),
+  ];
+}
+
+/**
+ * Returns the pod that rehearses a plan: it reads the cluster, and its result is its termination
+ * message, so that it needs no right to write anything. It runs where the operator's own pods may
+ * run (`placement`): an attacker on its node has its token, which lists the pods of the whole
+ * cluster.
+ */
+function rehearsalPodSpec(
+  image: string,
+  plan: string,
+  rehearse: Rehearse,
+  placement: JsonObject = {},
+): JsonObject {
+  return {
+    ...placement,
+    serviceAccountName: serviceAccount,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 5,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'rehearse',
+        image,
+        args: [
+          'plan',
+          'rehearse',
+          plan,
+          '--summary-file=/dev/termination-log',
+          ...durations(rehearse),
+        ],
+        // A third more than the largest measured rehearsal takes (docs/rehearse.md): beyond that
+        // limit this pod is killed, and not another one of its node.
+        resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '4Gi' } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+      },
+    ],
+  };
+}
 
 /**
  * Decides when a plan is rehearsed, and what is kept of it. One rehearsal at a time, by a pod whose
@@ -232,4 +358,17 @@ export function runRehearsal(
   return isBefore(now, due)
     ? { ...stored, writes: [], requeueAt: due }
     : { ...stored, task: begun(snapshot, subject, 1, now), writes: [] };
+}
+
+/** Returns what the next node of the plan waits for in its rehearsal, if anything. */
+export function awaitRehearsal(view: PlanView): WaitReason | undefined {
+  const { rehearse, rehearsal, forecast, name } = view.snapshot.plan;
+  if (rehearse === undefined) return undefined;
+  if (forecast !== undefined && isAbout(forecast, subjectOf(view.snapshot.plan, rehearse)))
+    return refusalOf(view, forecast, rehearse);
+  if (!rehearse.required) return undefined;
+  if (rehearsal?.state !== 'Failed')
+    return { reason: 'NotRehearsed', message: 'the plan is being rehearsed' };
+  const message = `its rehearsal has failed: ${rehearsal.message}; it is retried automatically, or at once by drydock plan retry ${name} --failed`;
+  return { reason: 'NotRehearsed', message };
 }

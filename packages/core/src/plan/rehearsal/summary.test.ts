@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { at } from '../../testing/make.ts';
-import type { RehearsalSummary } from './rehearsal.ts';
-import { maxSummaryLength, readSummary, summaryText } from './summary.ts';
+import { maxSummaryLength, type RehearsalSummary, readSummary, summaryText } from './rehearsal.ts';
 
 /**
  * What a rehearsal's pod says is somebody else's word: read within bounds, and written so that

@@ -6,8 +6,7 @@ import type { Plan, Stage, TopologyLimit } from '../plan.ts';
 import type { OtherPlan, WaitReason } from '../snapshot.ts';
 import { outageBy, unavailableOf } from '../unavailability.ts';
 import { outOfService, type PlanView } from '../view.ts';
-import { rampOf } from './ramp.ts';
-import type { StageNodes } from './stages.ts';
+import { rampOf, type StageNodes } from './stages.ts';
 
 /** Limits on whether one more node may begin: a limit returns a reason if it forbids that. */
 

@@ -1,10 +1,10 @@
 import { isBefore, latest, secondsAfter, short, timeText } from '@drydock/apimachinery';
 import type { NodeVerdict } from '../in-flight.ts';
-import { livesOf, unsoundness } from '../in-service.ts';
 import { maxLacking, type SoakLack, type StageSoak } from '../plan.ts';
 import type { PlanSnapshot, SoakWatch } from '../snapshot.ts';
+import { livesOf, unsoundness } from '../stop.ts';
 import type { PlanView } from '../view.ts';
-import { startsBehind } from './approvals.ts';
+import { startsBehind } from './node-reasons.ts';
 import { doneIn, lastVerdictAt, type StageNodes } from './stages.ts';
 
 /**

@@ -3,7 +3,72 @@ import { isControlPlane } from '../../quorum/quorum.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import { type Plan, restStage, type Stage } from '../plan.ts';
 import type { PlanNode } from '../snapshot.ts';
-import { inPlanOrder, pinnedFirst } from './order.ts';
+
+const zoneLabel = 'topology.kubernetes.io/zone';
+
+function text(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+type Compare = (one: PlanNode, other: PlanNode) => number;
+
+/**
+ * Compares by the latest rehearsal; nodes that it does not list come after the others, all equal.
+ */
+function byCost({ forecast }: Pick<Plan, 'forecast'>): Compare {
+  const first = forecast?.firstNodes ?? [];
+  const places = new Map(first.map((name, place) => [name, place]));
+  const placeOf = ({ node }: PlanNode): number => places.get(node.name) ?? first.length;
+  return (one, other) => placeOf(one) - placeOf(other);
+}
+
+const compares: Readonly<Record<Exclude<Plan['order'][number], 'Cost'>, Compare>> = {
+  Zone: (one, other) => text(one.node.labels[zoneLabel] ?? '', other.node.labels[zoneLabel] ?? ''),
+  Age: (one, other) => Temporal.Instant.compare(one.createdAt, other.createdAt),
+  Name: (one, other) => text(one.node.name, other.node.name),
+};
+
+function reversed(compare: Compare): Compare {
+  return (one, other) => compare(other, one);
+}
+
+/**
+ * Sorts the nodes in the order of a plan: by its expression, then by `order.by`, then by name, so
+ * that the order is the same after every restart. A plan that is undone has the reverse order; the
+ * order by cost stays, because a rehearsal has computed it for the undone plan.
+ */
+export function inPlanOrder(
+  nodes: Iterable<PlanNode>,
+  plan: Pick<Plan, 'order' | 'forecast' | 'undo'>,
+): readonly PlanNode[] {
+  const cost = byCost(plan);
+  const way = plan.undo === true ? reversed : (compare: Compare): Compare => compare;
+  const all: readonly Compare[] = [
+    way((one, other) => one.rank - other.rank),
+    ...plan.order.map(by => (by === 'Cost' ? cost : way(compares[by]))),
+    way(compares.Name),
+  ];
+  return [...nodes].sort((one, other) => {
+    for (const compare of all) {
+      const answer = compare(one, other);
+      if (answer !== 0) return answer;
+    }
+    return 0;
+  });
+}
+
+/**
+ * Puts the nodes of `order.first` first, in the order of that list; the others keep their order.
+ */
+function pinnedFirst(
+  nodes: readonly PlanNode[],
+  { first }: Pick<Plan, 'first'>,
+): readonly PlanNode[] {
+  if (first.length === 0) return nodes;
+  const places = new Map(first.map((name, place) => [name, place]));
+  const placeOf = ({ node }: PlanNode): number => places.get(node.name) ?? first.length;
+  return nodes.toSorted((one, other) => placeOf(one) - placeOf(other));
+}
 
 /** A stage with the nodes that it has taken, in the plan's order. */
 export type StageNodes = {
@@ -149,4 +214,32 @@ export function doneIn(stage: StageNodes, verdicts: Verdicts): readonly NodeVerd
 /** Returns when the last of its nodes had its verdict; undefined if none has. */
 export function lastVerdictAt(stage: StageNodes, verdicts: Verdicts): Temporal.Instant | undefined {
   return latest(verdictsIn(stage, verdicts).map(({ completedAt }) => completedAt));
+}
+
+/**
+ * Returns how many nodes may be in flight at once so far: `start` at first; after as many successes
+ * as are allowed at once, `factor` times as many; after a failure `start` again. Computed again
+ * from the verdicts each time, oldest first.
+ */
+export function rampOf(
+  { start, factor }: { readonly start: number; readonly factor: number },
+  verdicts: readonly NodeVerdict[],
+): number {
+  let [atOnce, successes] = [start, 0];
+  for (const { verdict } of inOrder(verdicts)) {
+    if (verdict === 'Failed') [atOnce, successes] = [start, 0];
+    if (verdict !== 'Done') continue;
+    successes += 1;
+    if (successes >= atOnce) [atOnce, successes] = [Math.min(atOnce * factor, 1_000_000), 0];
+  }
+  return atOnce;
+}
+
+/** Sorts by time; the name decides between verdicts of the same second. */
+export function inOrder(verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] {
+  return verdicts.toSorted(
+    (one, other) =>
+      Temporal.Instant.compare(one.completedAt, other.completedAt) ||
+      (one.node < other.node ? -1 : 1),
+  );
 }

@@ -4,16 +4,23 @@ import { type InFlight, maxProviderIdLength } from '../in-flight.ts';
 import { begunWork, maxUpNext, type Plan, type StarvedNode } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, runHooks, runScope, stageScope } from '../pods/run-hooks.ts';
-import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
+import { awaitRehearsal } from '../rehearsal/run-rehearsal.ts';
 import type { PlanNode, WaitReason } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
-import { type ApprovalState, approvalOf, promotionOf } from './approvals.ts';
+import { timeLimits } from './forecast.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
-import { notReady, ownReason } from './node-reasons.ts';
+import {
+  type ApprovalState,
+  approvalOf,
+  notReady,
+  ownReason,
+  passedOverOf,
+  promotionOf,
+  reserved,
+  starvedOf,
+} from './node-reasons.ts';
 import { shownBy } from './soak.ts';
 import { doneIn, isUsed, type StageNodes, verdictsIn } from './stages.ts';
-import { passedOverOf, reserved, starvedOf } from './starved.ts';
-import { timeLimits } from './time-limits.ts';
 
 /**
  * Decision on which node begins now: at most one, and the first reason of each kind for the others.

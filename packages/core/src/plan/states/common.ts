@@ -1,9 +1,9 @@
-import { isDrained } from '../../maintenance/child.ts';
+import { isDrained } from '../../maintenance/decide.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import type { Write } from '../../write.ts';
+import { isRetried } from '../contest.ts';
 import type { InFlight, NodeState, Outcome, Verdict } from '../in-flight.ts';
 import { type HookStep, ofNode, runHooks } from '../pods/run-hooks.ts';
-import { isRetried } from '../retries.ts';
 import type { PlanNode, PlanSnapshot, WaitReason } from '../snapshot.ts';
 import { type Stop, stopOfHooks } from '../stop.ts';
 import { childDrainWrite, holdNameOf } from '../writes.ts';

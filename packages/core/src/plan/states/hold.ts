@@ -1,9 +1,8 @@
 import { isBefore, joinLimited, secondsAfter } from '@drydock/apimachinery';
-import { isDrained, levelWrite } from '../../maintenance/child.ts';
+import { isDrained, levelWrite } from '../../maintenance/decide.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import { type InFlight, isAtWork, maxTaints } from '../in-flight.ts';
-import { foreignTaints } from '../in-service.ts';
-import { stopWaiting } from '../stop.ts';
+import { foreignTaints, stopWaiting } from '../stop.ts';
 import { createChildWrite } from '../writes.ts';
 import {
   beforeWork,
@@ -17,8 +16,7 @@ import {
   restored,
   transition,
 } from './common.ts';
-import { beginReplacement } from './replace.ts';
-import { closedWindow, pausesAtEnd } from './window.ts';
+import { beginReplacement, closedWindow, pausesAtEnd } from './replace.ts';
 
 /** Creates the Maintenance that holds the node, after the slot is stored. */
 export const starting: NodeStateFn = (view, now) => {

@@ -1,8 +1,8 @@
 import { isBefore, secondsAfter, short } from '@drydock/apimachinery';
 import { gateAtSoak } from '../gates/evaluate-gates.ts';
 import type { InFlight } from '../in-flight.ts';
-import { foreignTaints, isHealthy, livesOf, unsoundness } from '../in-service.ts';
 import type { WaitReason } from '../snapshot.ts';
+import { foreignTaints, isHealthy, livesOf, unsoundness } from '../stop.ts';
 import {
   end,
   fail,

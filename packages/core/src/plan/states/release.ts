@@ -1,10 +1,10 @@
 import { isBefore, secondsAfter, secondsBetween } from '@drydock/apimachinery';
-import { deleteChildWrite } from '../../maintenance/child.ts';
+import { deleteChildWrite } from '../../maintenance/decide.ts';
+import { revisionOfRun } from '../contest.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
-import { isUp } from '../in-service.ts';
 import { deletions, isOver, podsOfTurn, waitForPods, workPodsOn } from '../pods/work-pods.ts';
-import { revisionOfRun } from '../records.ts';
 import type { WaitReason, WorkPod } from '../snapshot.ts';
+import { isUp } from '../stop.ts';
 import { recordWrite } from '../writes.ts';
 import {
   end,

@@ -1,14 +1,19 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
 import { conditionOf, transitionTimeOf } from '../../node/node.ts';
 import type { InFlight } from '../in-flight.ts';
-import { isUp } from '../in-service.ts';
 import type { PodWork } from '../plan.ts';
-import { foreignPodText, isOwnPod } from '../pods/own-pod.ts';
-import { startSeconds } from '../pods/pod-task.ts';
-import { rebootPodSpec } from '../pods/reboot.ts';
-import { deletions, isOver, podsOfOtherAttempts, podsOfTurn } from '../pods/work-pods.ts';
+import {
+  deletions,
+  foreignPodText,
+  isOver,
+  isOwnPod,
+  podsOfOtherAttempts,
+  podsOfTurn,
+  rebootPodSpec,
+  startSeconds,
+} from '../pods/work-pods.ts';
 import type { WorkPod } from '../snapshot.ts';
-import { stopWaiting } from '../stop.ts';
+import { isUp, stopWaiting } from '../stop.ts';
 import { announce, createPodWrite, podNameFor, workPurpose } from '../writes.ts';
 import {
   beforeWork,
@@ -24,8 +29,7 @@ import {
   restored,
   transition,
 } from './common.ts';
-import { replacing } from './replace.ts';
-import { closedWindow } from './window.ts';
+import { closedWindow, replacing } from './replace.ts';
 
 /**
  * Text for a missing image. The plan has a problem then, and begins with no node; this one began

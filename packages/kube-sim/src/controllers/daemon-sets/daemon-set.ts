@@ -16,17 +16,18 @@ import {
   phaseOf,
   split,
 } from '../controller.ts';
-import { forgetRevisions, updateRevision } from '../revisions.ts';
 import { claim } from '../selectors.ts';
 import {
   concerned,
   counted,
   deletePod,
+  forgetRevisions,
   makePod,
   minReadyOf,
   podFrom,
   report,
   templateOf,
+  updateRevision,
 } from '../workload.ts';
 import { affinityTo, byTarget, judgeOf, type NodeFit, surgeOf, tolerationsOf } from './nodes.ts';
 

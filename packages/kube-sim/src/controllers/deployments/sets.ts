@@ -1,9 +1,15 @@
 import { type JsonObject, sameJson } from '@drydock/apimachinery';
 import { at, memoizeOnObject, part, type Stored, strings, text } from '../../object.ts';
 import { type Cluster, controllerReference, type Note } from '../controller.ts';
-import { canonical, templateHash } from '../revisions.ts';
 import { claim } from '../selectors.ts';
-import { counted, minReadyOf, replicasOf, templateOf } from '../workload.ts';
+import {
+  canonical,
+  counted,
+  minReadyOf,
+  replicasOf,
+  templateHash,
+  templateOf,
+} from '../workload.ts';
 import { limitsOf } from './rollout.ts';
 
 /**

@@ -10,7 +10,7 @@ import {
   taintsOf,
   unreachable,
   withTaints,
-} from './lifecycle.ts';
+} from './taint-eviction.ts';
 
 /**
  * Monitors the health of nodes (monitorNodeHealth of

@@ -12,9 +12,18 @@ import {
   phaseOf,
   split,
 } from '../controller.ts';
-import { forgetRevisions, revisionsOf, templateIn, updateRevision } from '../revisions.ts';
 import { claim } from '../selectors.ts';
-import { concerned, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
+import {
+  concerned,
+  forgetRevisions,
+  minReadyOf,
+  podFrom,
+  replicasOf,
+  report,
+  revisionsOf,
+  templateIn,
+  updateRevision,
+} from '../workload.ts';
 import { hasLeavingClaim, makeClaims, ownClaims, volumesOf } from './claims.ts';
 
 /** A pod of the set with its position. */

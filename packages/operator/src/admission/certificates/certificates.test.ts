@@ -6,8 +6,7 @@ import { silentLog, VirtualClock } from '@drydock/utils';
 import { FakeLog } from '../../testing/fakes.ts';
 import { own } from '../testing/make.ts';
 import { MemoryServer } from '../testing/server.ts';
-import { makeAuthority, makeServing } from './make.ts';
-import { type CertificateSet, dueOf } from './plan.ts';
+import { type CertificateSet, dueOf, makeAuthority, makeServing } from './plan.ts';
 import { bundleOf, selfMade } from './self-made.ts';
 
 const start = Temporal.Instant.from('2026-11-21T08:00:00Z');

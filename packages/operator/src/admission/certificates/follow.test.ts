@@ -7,9 +7,8 @@ import { clientA, clientB, serverPair } from '@drydock/kube-client/testing';
 import type { KeyPair } from '@drydock/utils';
 import { PanicHandler, VirtualClock } from '@drydock/utils';
 import { FakeLog } from '../../testing/fakes.ts';
-import { type FollowOptions, followCertificate } from './follow.ts';
-import { mountedPair, mountedPlaces } from './mounted.ts';
 import type { CertificateSet } from './plan.ts';
+import { type FollowOptions, followCertificate, mountedPair, mountedPlaces } from './self-made.ts';
 
 function setOf(serving: KeyPair, authority: string): CertificateSet {
   return { authorities: [authority], authorityKey: '', serving };

@@ -1,8 +1,19 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isObject, type JsonObject, pathSegment, statusMessage } from '@drydock/apimachinery';
 import type { Api, ApiCall } from '@drydock/kube-client';
-import type { Clock, Log } from '@drydock/utils';
-import { makeAuthority, makeServing } from './make.ts';
-import { type CertificateSet, type Due, dueOf, namesIn, unexpired } from './plan.ts';
+import { type Clock, errorText, type KeyPair, type Log, type PanicHandler } from '@drydock/utils';
+import {
+  type CertificateSet,
+  type Due,
+  dueOf,
+  makeAuthority,
+  makeServing,
+  namesIn,
+  unexpired,
+} from './plan.ts';
 
 /** Options of the self-made certificates, which are in one Secret that all replicas share. */
 
@@ -170,4 +181,156 @@ export async function selfMade(
       );
   }
   throw new Error(`Secret ${namespace}/${secretName} keeps being changed by another writer`);
+}
+
+/** Options of a follower that keeps the certificate for as long as the webhook is served. */
+
+export type FollowOptions = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly defects: PanicHandler;
+  /** Function that reads the pair that is mounted into the container. */
+  readonly mounted: () => Promise<KeyPair | undefined>;
+  /** Function that returns the operator's own set, renewed if necessary. */
+  readonly selfMade: (signal: AbortSignal) => Promise<CertificateSet>;
+  /** Function that presents the pair to new connections. */
+  readonly show: (pair: KeyPair) => void;
+  /**
+   * Function that makes API servers trust the operator's own authorities. Never called for mounted
+   * certificates: their provider takes care of that.
+   */
+  readonly trust: (pem: string) => void;
+};
+
+/**
+ * Milliseconds between two reads of mounted files: the kubelet itself takes up to a minute to swap
+ * them.
+ */
+const lookEveryMs = 10_000;
+const retryMs = 2000;
+
+type Found = {
+  readonly source: 'mounted' | 'self-made';
+  readonly pair: KeyPair;
+  readonly bundle?: string;
+};
+
+/**
+ * Finds the certificate. After a mounted certificate it waits for the next one: a certificate of
+ * our own would overwrite a caBundle that is not ours.
+ */
+async function find(
+  { mounted, selfMade }: FollowOptions,
+  before: Found | undefined,
+  signal: AbortSignal,
+): Promise<Found> {
+  const pair = await mounted();
+  if (pair !== undefined) return { source: 'mounted', pair };
+  if (before?.source === 'mounted') return before;
+  const set = await selfMade(signal);
+  return { source: 'self-made', pair: set.serving, bundle: bundleOf(set) };
+}
+
+/**
+ * Presents the current certificate and each one after it, until the signal is aborted. Never
+ * rejects.
+ */
+export async function followCertificate(
+  options: FollowOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log, defects, show, trust } = options;
+  let shown: Found | undefined;
+  let problem = '';
+  while (!signal.aborted) {
+    let pause = lookEveryMs;
+    try {
+      const found = await find(options, shown, signal);
+      // Trust comes first, then the certificate: an API server that learns of both at once must not
+      // meet an unknown authority.
+      if (found.bundle !== undefined) trust(found.bundle);
+      if (found.pair.cert !== shown?.pair.cert || found.pair.key !== shown.pair.key) {
+        show(found.pair);
+        log.info('loaded webhook certificate', { source: found.source });
+      }
+      shown = found;
+      problem = '';
+    } catch (error) {
+      if (signal.aborted) return;
+      const text = defects.textOf('Webhook', 'certificate', error);
+      if (text !== problem)
+        log.warn('failed to obtain the webhook certificate; retrying', { error: text });
+      problem = text;
+      pause = retryMs;
+    }
+    await clock.sleep(pause, signal);
+  }
+}
+
+/**
+ * Certificates that others mount into the container: cert-manager, OLM, or a Secret mounted by
+ * hand.
+ */
+
+type Files = { readonly cert: string; readonly key: string };
+
+/**
+ * Returns the places of pairs, of which the first complete one is taken: the given folder, OLM's
+ * files, controller-runtime's default folder.
+ */
+export function mountedPlaces(certDir: string | undefined): readonly Files[] {
+  const folder = (path: string): Files => ({
+    cert: join(path, 'tls.crt'),
+    key: join(path, 'tls.key'),
+  });
+  const olm = '/apiserver.local.config/certificates';
+  return [
+    ...(certDir === undefined ? [] : [folder(certDir)]),
+    { cert: join(olm, 'apiserver.crt'), key: join(olm, 'apiserver.key') },
+    folder(join(tmpdir(), 'k8s-webhook-server', 'serving-certs')),
+  ];
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (
+      error instanceof Error &&
+      'code' in error &&
+      (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+    )
+      return undefined;
+    throw new Error(`cannot read ${path}: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Reports whether certificate and key match. Mounted files are swapped together, but read one after
+ * the other: a mismatch is read again later.
+ */
+function isPair({ cert, key }: KeyPair): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+}
+
+/**
+ * Returns the pair of the first place that has both files; undefined if none has. Rejects if the
+ * files cannot be read, contain something else, or do not match (yet).
+ */
+export async function mountedPair(places: readonly Files[]): Promise<KeyPair | undefined> {
+  for (const files of places) {
+    const [cert, key] = [await textOf(files.cert), await textOf(files.key)];
+    if (cert === undefined || key === undefined) continue;
+    let fits: boolean;
+    try {
+      fits = isPair({ cert, key });
+    } catch (error) {
+      throw new Error(`${files.cert} and ${files.key} are not a certificate and a key in PEM`, {
+        cause: error,
+      });
+    }
+    if (!fits) throw new Error(`${files.key} is not the key of ${files.cert}`);
+    return { cert, key };
+  }
+  return undefined;
 }

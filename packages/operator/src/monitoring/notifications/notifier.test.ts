@@ -6,8 +6,7 @@ import { after, describe, test } from 'node:test';
 import type { JsonObject, KubeEvent } from '@drydock/apimachinery';
 import { type Log, PanicHandler, silentLog, VirtualClock } from '@drydock/utils';
 import { type Answer, type ServedRequest, serving } from '@drydock/utils/testing';
-import { Notifier } from './notifier.ts';
-import { readReceivers } from './receivers-file.ts';
+import { Notifier, readReceivers } from './notifier.ts';
 
 /**
  * Whoever is notified is somebody else's server: it may refuse, be slow or lie, and nothing waits

@@ -5,7 +5,7 @@ import type { BlockerInfo } from '../../../drain/blockers/blocker.ts';
 import { at } from '../../../testing/make.ts';
 import { makeContext } from '../../../testing/make-context.ts';
 import { emptyMemo } from '../../snapshot.ts';
-import { strayLookups } from './strays.ts';
+import { strayLookups } from './drain.ts';
 
 function spent(namespace: string, reason: BlockerInfo['reason'] = 'DisruptionBudget'): BlockerInfo {
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DrainBehavior } from '../../../drain/filters.ts';
-import type { VmTrackingState } from '../../../drain/vm/tracking.ts';
+import type { VmTrackingState } from '../../../drain/vm/vm-pod-decision.ts';
 import type { Pod } from '../../../pod/pod.ts';
 import { noHistory } from '../../../request/request.ts';
 import { at, makePod, makeRequest } from '../../../testing/make.ts';
@@ -9,7 +9,7 @@ import { makeContext, makeProgress } from '../../../testing/make-context.ts';
 import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
 import type { VmStatus } from '../../../vm/vm-status.ts';
 import { emptyMemo } from '../../snapshot.ts';
-import { assessVms } from './vms.ts';
+import { assessVms } from './view.ts';
 
 const vmis = ['b', 'a', 'c'].map(name => makeVmi(name));
 const pods = vmis.map(vmi => launcherOf(vmi));
