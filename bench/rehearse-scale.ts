@@ -284,7 +284,7 @@ const forecast = await rehearse({
     horizonMs: Number(horizonText) * 1000,
     ...(which === 'all' && { parallel: 100 }),
   },
-  tell: (run, { drained, gone, madeUpMs }) => {
+  onProgress: (run, { drained, gone, madeUpMs }) => {
     if (performance.now() - told < 10_000) return;
     told = performance.now();
     console.error(

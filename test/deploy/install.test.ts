@@ -361,7 +361,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     assert.equal(code, 0, stdout);
     assert.match(
       stdout,
-      /^customresourcedefinition\.apiextensions\.k8s\.io\/nodemaintenances\.kubevirt\.io left alone: it is Namespaced in this cluster/m,
+      /^customresourcedefinition\.apiextensions\.k8s\.io\/nodemaintenances\.kubevirt\.io left alone: its scope in this cluster is Namespaced/m,
     );
     assert.match(
       stdout,

@@ -251,7 +251,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const both = await picked(`spec.level=Cordon,status.phase=Cordoned,spec.nodeName!=stages`);
     assert.equal(both, selectable ? `maintenance.drydock.dev/${other}` : '');
     const table = await harness.controlPlane.kubectl(['get', 'mt', one]);
-    assert.match(table.stdout, /^NAME\s+NODE\s+STAGE\s+PHASE\s+PROGRESS/);
+    assert.match(table.stdout, /^NAME\s+NODE\s+LEVEL\s+PHASE\s+PROGRESS/);
     assert.match(table.stdout, /columns-1\s+columns-1\s+Drain\s+Drained\s+100/);
     for (const name of [one, other]) await remove(api, maintenancePath(name));
   });

@@ -27,7 +27,8 @@ import { isDefect, PanicHandler, VirtualClock } from '@drydock/utils';
 test('a defect is logged once for each object and counted each time, until a thousand others have come', () => {
   const [log, meter] = [new FakeLog(), new FakeMeter()];
   const defects = new PanicHandler({ log, meter });
-  const tell = (count: number): void => void defects.tell('Node', `n${count}`, new Error('broken'));
+  const tell = (count: number): void =>
+    void defects.report('Node', `n${count}`, new Error('broken'));
   for (const count of [0, 1, 0, 1]) tell(count);
   assert.deepEqual([log.lines.length, meter.panics.length], [2, 4]);
   for (let count = 2; count < 1000; count += 1) tell(count);

@@ -9,7 +9,7 @@ import {
   nextSpans,
   openNow,
 } from '@drydock/core/window';
-import { type RawMetadata, type SaidCondition, withTransitions } from './read.ts';
+import { type NewCondition, type RawMetadata, withTransitions } from './read.ts';
 import type {
   MaintenanceWindowSpec,
   MaintenanceWindowStatus,
@@ -186,7 +186,7 @@ export function maintenanceWindowStatus(
   const open = openNow(calendar, now);
   const [next] = calendar.always && window.freezes.length === 0 ? [] : nextSpans(calendar, now, 1);
   const stored = (window.status as MaintenanceWindowStatus).conditions;
-  const condition: SaidCondition = {
+  const condition: NewCondition = {
     type: 'Valid',
     status: window.problem === undefined ? 'True' : 'False',
     reason: window.problem === undefined ? 'Valid' : 'NotReadable',

@@ -27,12 +27,12 @@ test('the notice is stored when something has changed, and asked for what is not
   const stored = () => cluster.registry.store.get('nodenotices.drydock.dev', '', 'n1');
   const observed = (): unknown => part(stored() ?? {}, 'spec')['observedTime'];
   const event = makeEvent();
-  await notice.tell({ instance: 'i-1', events: [event], ...none });
+  await notice.publish({ instance: 'i-1', events: [event], ...none });
   const first = stored();
   assert.ok(first !== undefined);
   for (let round = 0; round < 6; round += 1) {
     await clock.advance(10_000);
-    assert.deepEqual(await notice.tell({ instance: 'i-1', events: [event], ...none }), ['']);
+    assert.deepEqual(await notice.publish({ instance: 'i-1', events: [event], ...none }), ['']);
   }
   assert.equal(
     stored()?.metadata.resourceVersion,
@@ -43,9 +43,9 @@ test('the notice is stored when something has changed, and asked for what is not
     ...first,
     metadata: { ...first.metadata, annotations: { [drainedForAnnotation]: event.id } },
   });
-  assert.deepEqual(await notice.tell({ instance: 'i-1', events: [event], ...none }), [event.id]);
+  assert.deepEqual(await notice.publish({ instance: 'i-1', events: [event], ...none }), [event.id]);
   const before = observed();
   await clock.advance(10_000);
-  await notice.tell({ instance: 'i-1', events: [], ...none });
+  await notice.publish({ instance: 'i-1', events: [], ...none });
   assert.notEqual(observed(), before, 'the time is that of the change');
 });

@@ -51,11 +51,11 @@ export class AgentNotice {
    * Applies the notice; resolves with the events for which the node has been drained. Rejects when
    * the notice cannot be stored.
    */
-  async tell({ instance, events, trouble }: OwnMachineObservation): Promise<readonly string[]> {
+  async publish({ instance, events, trouble }: OwnMachineObservation): Promise<readonly string[]> {
     const { api, clock, nodeName, provider } = this.#options;
     const text = JSON.stringify([instance, events, trouble]);
     if (this.#seen?.text !== text) this.#seen = { text, at: clock.now() };
-    const answer = await api.call({
+    const response = await api.call({
       method: 'PATCH',
       path: `${noticesPath}/${pathSegment(nodeName)}`,
       query: { fieldManager: 'drydock-agent', force: true },
@@ -66,9 +66,11 @@ export class AgentNotice {
         this.#seen.at,
       ),
     });
-    if (answer.status !== 200 && answer.status !== 201)
-      throw new Error(`cannot store the NodeNotice ${nodeName}: ${statusMessage(answer)}`);
-    return ((answer.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(',');
+    if (response.status !== 200 && response.status !== 201)
+      throw new Error(`cannot store the NodeNotice ${nodeName}: ${statusMessage(response)}`);
+    return ((response.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(
+      ',',
+    );
   }
 }
 
@@ -197,7 +199,7 @@ async function work({
     // Without the instance's identity there is nothing to report.
     if (sighting.instance === '') return;
     latest.sighting = sighting;
-    await notice.tell(sighting);
+    await notice.publish(sighting);
   };
   const watching = watchMetadata({
     provider,
@@ -219,7 +221,7 @@ async function work({
       const { sighting } = latest;
       if (sighting === undefined || sighting.events.length === 0 || signal.aborted) continue;
       try {
-        await acknowledging.drainedFor(await notice.tell(sighting), sighting, signal);
+        await acknowledging.drainedFor(await notice.publish(sighting), sighting, signal);
       } catch (error) {
         const text = defects.textOf('Process', 'acknowledgement', error);
         if (!signal.aborted)

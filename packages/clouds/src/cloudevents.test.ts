@@ -102,8 +102,8 @@ test('binary mode, with escapes in headers as the binding wants them', () => {
 
 test('the subject is a name, an instance or a providerID', () => {
   const providerID = 'aws:///us-east-1a/i-0123456789abcdef0';
-  const [told] = read(asked({ ...event, subject: providerID }));
-  assert.deepEqual([told?.['instance'], told?.['resource']], ['i-0123456789abcdef0', providerID]);
+  const [value] = read(asked({ ...event, subject: providerID }));
+  assert.deepEqual([value?.['instance'], value?.['resource']], ['i-0123456789abcdef0', providerID]);
   assert.equal(
     read(asked({ ...event, subject: 'i-0123456789abcdef0' }))[0]?.['instance'],
     'i-0123456789abcdef0',
@@ -142,9 +142,9 @@ const variants: readonly (readonly [
 ];
 for (const [what, more, wanted] of variants) {
   test(`data with ${what}`, () => {
-    const [told = {}] = read(asked({ ...event, ...more }));
+    const [value = {}] = read(asked({ ...event, ...more }));
     assert.deepEqual(
-      Object.fromEntries(Object.keys(wanted).map(name => [name, told[name]])),
+      Object.fromEntries(Object.keys(wanted).map(name => [name, value[name]])),
       wanted,
     );
   });
@@ -152,12 +152,12 @@ for (const [what, more, wanted] of variants) {
 
 test('types of others mean what the configuration says', () => {
   const request = asked({ ...event, type: 'com.example.server.down' });
-  const [told] = read(request, {
+  const [value] = read(request, {
     types: { 'com.example.server.down': 'termination' },
     source: 'racks',
   });
   assert.deepEqual(
-    [told?.['kind'], told?.['code'], told?.['source']],
+    [value?.['kind'], value?.['code'], value?.['source']],
     ['termination', 'com.example.server.down', 'racks'],
   );
   assert.equal(read(asked(event), { types: { [event.type]: 'freeze' } })[0]?.['kind'], 'freeze');

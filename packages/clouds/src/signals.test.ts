@@ -292,10 +292,10 @@ const presets: readonly (readonly [
 ];
 for (const [name, node, wanted] of presets) {
   test(`${name}: ${JSON.stringify(node).slice(0, 90)} is ${wanted.join(' ') || 'nothing'}`, () => {
-    const told = events(node, signalPresets[name]);
-    assert.equal(told.length, wanted.length === 0 ? 0 : 1);
+    const value = events(node, signalPresets[name]);
+    assert.equal(value.length, wanted.length === 0 ? 0 : 1);
     assert.deepEqual(
-      told.flatMap(({ kind, state, notBefore }) => [kind, state, notBefore?.toString()]),
+      value.flatMap(({ kind, state, notBefore }) => [kind, state, notBefore?.toString()]),
       wanted,
     );
   });

@@ -170,7 +170,7 @@ export type SignalNode = Pick<Node, 'name' | 'labels' | 'annotations' | 'taints'
  * A signal on a node: an id that stays the same as long as the signal does, its code, and its own
  * message.
  */
-type ParsedSignal = { readonly id: string; readonly code: string; readonly says?: string };
+type ParsedSignal = { readonly id: string; readonly code: string; readonly message?: string };
 
 function fits(mark: Mark, value: string | undefined): boolean {
   return value !== undefined && (mark.value === undefined || mark.value === value);
@@ -194,7 +194,7 @@ function find(signal: Signal, node: SignalNode): ParsedSignal | undefined {
     );
     if (there === undefined || !there.message.toLowerCase().includes(messageContains.toLowerCase()))
       return undefined;
-    return { id: `condition/${type}`, code: type, says: there.message };
+    return { id: `condition/${type}`, code: type, message: there.message };
   }
   if ('taint' in signal) {
     const { taint } = signal;
@@ -208,7 +208,7 @@ function find(signal: Signal, node: SignalNode): ParsedSignal | undefined {
   return findMark('label', signal.label, node.labels);
 }
 
-function timesOf(rule: Signal, node: SignalNode, says: string) {
+function timesOf(rule: Signal, node: SignalNode, message: string) {
   const annotated = (key: string | undefined): Temporal.Instant | undefined =>
     key === undefined ? undefined : readTime(own(node.annotations, key));
   const labelled =
@@ -218,17 +218,17 @@ function timesOf(rule: Signal, node: SignalNode, says: string) {
   const notBefore =
     annotated(rule.notBeforeAnnotation) ??
     labelled ??
-    (rule.notBeforeInMessage === true ? findTime(says) : undefined);
+    (rule.notBeforeInMessage === true ? findTime(message) : undefined);
   return { notBefore, deadline: annotated(rule.deadlineAnnotation) ?? notBefore };
 }
 
 function eventOf(
   rule: Signal,
-  { id, code, says = '' }: ParsedSignal,
+  { id, code, message = '' }: ParsedSignal,
   node: SignalNode,
   source: string,
 ): MachineEvent {
-  const { notBefore, deadline } = timesOf(rule, node, says);
+  const { notBefore, deadline } = timesOf(rule, node, message);
   const state: EventState =
     rule.state ?? (notBefore === undefined && deadline === undefined ? 'Active' : 'Scheduled');
   return {
@@ -242,7 +242,7 @@ function eventOf(
     ...(deadline !== undefined && { deadline }),
     state,
     description:
-      rule.description ?? (says === '' ? `the node has the ${id.replace('/', ' ')}` : says),
+      rule.description ?? (message === '' ? `the node has the ${id.replace('/', ' ')}` : message),
     source,
   };
 }
@@ -273,5 +273,5 @@ export type SourceError = { readonly reason: TroubleReason; readonly message: st
 
 /** Result of a request, or the reason for its failure. */
 export type Fetched<T> =
-  | { readonly told: T; readonly trouble?: undefined }
-  | { readonly told?: undefined; readonly trouble: SourceError };
+  | { readonly value: T; readonly trouble?: undefined }
+  | { readonly value?: undefined; readonly trouble: SourceError };

@@ -69,12 +69,12 @@ class IdleTimeout {
 /** Follows the scene as long as the dashboard is open, through all failures. */
 class Follower {
   readonly state: Signal<ConnectionState> = signal({ kind: 'connecting' });
-  readonly #told: SceneUpdates;
+  readonly #updates: SceneUpdates;
   #lastId = '';
   #failures = 0;
 
-  constructor(told: SceneUpdates) {
-    this.#told = told;
+  constructor(updates: SceneUpdates) {
+    this.#updates = updates;
   }
 
   async run(): Promise<never> {
@@ -130,8 +130,8 @@ class Follower {
   }
 
   #heard({ event, id, data }: Message): void {
-    if (event === 'scene') this.#told.replace(JSON.parse(data) as Scene);
-    else this.#told.apply(JSON.parse(data) as Delta);
+    if (event === 'scene') this.#updates.replace(JSON.parse(data) as Scene);
+    else this.#updates.apply(JSON.parse(data) as Delta);
     this.#lastId = id;
   }
 }
@@ -192,8 +192,8 @@ export const mayAct = computed(() => store.facts.value?.access === 'link');
 const noticeMs = 8000;
 const hiding = { timer: 0 };
 
-export function say(said: OrderResult): void {
-  notice.value = said;
+export function notify(result: OrderResult): void {
+  notice.value = result;
   clearTimeout(hiding.timer);
   hiding.timer = setTimeout(() => {
     notice.value = undefined;

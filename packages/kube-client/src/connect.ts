@@ -72,11 +72,11 @@ export class ServerClock implements Clock {
    * clock was set, or another API server responded.
    */
   observe(date: string | undefined, sentAt: Temporal.Instant, answeredAt: Temporal.Instant): void {
-    const told = date !== undefined && httpDate.test(date) ? Date.parse(date) : Number.NaN;
-    if (Number.isNaN(told)) return;
+    const serverMs = date !== undefined && httpDate.test(date) ? Date.parse(date) : Number.NaN;
+    if (Number.isNaN(serverMs)) return;
     const seen: Bounds = {
-      least: told - answeredAt.epochMilliseconds,
-      most: told + roundingMs - sentAt.epochMilliseconds,
+      least: serverMs - answeredAt.epochMilliseconds,
+      most: serverMs + roundingMs - sentAt.epochMilliseconds,
     };
     const both: Bounds = {
       least: Math.max(seen.least, this.#bounds.least),

@@ -157,9 +157,9 @@ export class ClusterRuntime {
       ...this.#registry.kinds.all().map(kind => kind.resource),
     ].filter(unique)) {
       for (const object of store.list(resource))
-        this.#told({ type: 'added', resource, version: store.version, object });
+        this.#onChange({ type: 'added', resource, version: store.version, object });
     }
-    this.#unsubscribe = store.subscribe(one => this.#told(one));
+    this.#unsubscribe = store.subscribe(one => this.#onChange(one));
   }
 
   stop(): void {
@@ -193,11 +193,11 @@ export class ClusterRuntime {
     };
   }
 
-  #told(one: StoreChange): void {
+  #onChange(one: StoreChange): void {
     this.#runner.touch(one);
-    this.#scheduling.told(one);
-    this.#kubelets.told(one);
-    this.#agents.told(one);
+    this.#scheduling.onChange(one);
+    this.#kubelets.onChange(one);
+    this.#agents.onChange(one);
   }
 
   #namespaces(): Controller {

@@ -275,9 +275,9 @@ export class NovaClient {
 
   /** Records the server's time: Nova's own times are compared with each other only. */
   #hear({ headers }: HttpResponse): void {
-    const told = Date.parse(headers['date'] ?? '');
-    if (Number.isNaN(told)) return;
-    const ahead = told - this.#asker.clock.now().epochMilliseconds;
+    const serverMs = Date.parse(headers['date'] ?? '');
+    if (Number.isNaN(serverMs)) return;
+    const ahead = serverMs - this.#asker.clock.now().epochMilliseconds;
     // Dates have whole seconds: smaller differences are not significant.
     this.#aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
   }

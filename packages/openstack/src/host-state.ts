@@ -315,12 +315,12 @@ export class HostState {
     const running = migrations.filter(
       one => one.source === host && one.type === 'live-migration' && one.status === 'running',
     );
-    const told = new Map<string, number>();
+    const percents = new Map<string, number>();
     for (const { server } of running) {
       const percent = await nova.progress(server, signal);
-      if (percent !== undefined) told.set(server, percent);
+      if (percent !== undefined) percents.set(server, percent);
     }
-    return told;
+    return percents;
   }
 }
 

@@ -160,7 +160,7 @@ export class HypervisorReconciler implements Hypervisors {
   readonly #desired = new Map<string, DesiredHostState>();
   /** States by host. */
   readonly #hostStates = new Map<string, HostState>();
-  readonly #told = new Map<string, HostView | 'none'>();
+  readonly #notified = new Map<string, HostView | 'none'>();
   readonly #discovery: HypervisorDiscovery;
   #problem: string | undefined;
   #nudge = new AbortController();
@@ -221,7 +221,7 @@ export class HypervisorReconciler implements Hypervisors {
       if (problem === undefined && this.#problem !== undefined) log.info('Nova responds again');
       this.#problem = problem;
       if (problem === undefined) backoff.reset();
-      this.#tell();
+      this.#notify();
       if (problem === undefined) await clock.sleep(this.#pauseMs(), this.#nudge.signal);
       else await clock.sleep(backoff.next(), signal);
     }
@@ -230,7 +230,7 @@ export class HypervisorReconciler implements Hypervisors {
 
   #unexpected(error: unknown, signal: AbortSignal): string | undefined {
     // Refusals of Nova are returned as values: this is a defect of Drydock.
-    return signal.aborted ? undefined : this.#defects.tell('Process', 'hypervisors', error);
+    return signal.aborted ? undefined : this.#defects.report('Process', 'hypervisors', error);
   }
 
   #wake(): void {
@@ -367,14 +367,15 @@ export class HypervisorReconciler implements Hypervisors {
   }
 
   /** Reports the nodes whose view has changed. */
-  #tell(): void {
+  #notify(): void {
     for (const node of this.#discovery.nodes()) {
       const view = this.of(node);
-      const before = this.#told.get(node);
+      const before = this.#notified.get(node);
       if (view === 'unknown' || (before !== undefined && isSameView(before, view))) continue;
-      this.#told.set(node, view);
+      this.#notified.set(node, view);
       this.#options.touched(node);
     }
-    for (const node of this.#told.keys()) if (!this.#discovery.knows(node)) this.#told.delete(node);
+    for (const node of this.#notified.keys())
+      if (!this.#discovery.knows(node)) this.#notified.delete(node);
   }
 }

@@ -229,8 +229,8 @@ export class Identity {
       };
     }
     const token = answer.headers['x-subject-token'];
-    const said = jsonOf(answer.text);
-    const body = isObject(said) && isObject(said['token']) ? said['token'] : undefined;
+    const reply = jsonOf(answer.text);
+    const body = isObject(reply) && isObject(reply['token']) ? reply['token'] : undefined;
     if (token === undefined || body === undefined)
       return failed('unfit', `${authUrl} does not answer as a Keystone of version 3`);
     this.#session = this.#sessionOf(token, body);

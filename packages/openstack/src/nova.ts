@@ -123,8 +123,8 @@ function objects(body: Json | undefined, ...path: readonly string[]): readonly J
 const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
 
 function beganBefore(action: JsonObject, { updated }: ServerMigration): boolean {
-  const { start_time: told } = action;
-  const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
+  const { start_time: startText } = action;
+  const start = typeof startText === 'string' ? readTime(`${startText}Z`) : undefined;
   return start === undefined || Temporal.Instant.compare(start, secondsAfter(updated, 2)) <= 0;
 }
 

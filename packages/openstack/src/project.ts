@@ -14,10 +14,10 @@ function text(value: Json | undefined): string | undefined {
 
 /** Parses a time; Nova writes most times without a zone, and means UTC. */
 function time(value: Json | undefined): Temporal.Instant | undefined {
-  const said = text(value);
-  return said === undefined
+  const time = text(value);
+  return time === undefined
     ? undefined
-    : readTime(/(Z|[+-]\d\d:?\d\d)$/.test(said) ? said : `${said}Z`);
+    : readTime(/(Z|[+-]\d\d:?\d\d)$/.test(time) ? time : `${time}Z`);
 }
 
 function isVolumeBacked(raw: JsonObject): boolean {

@@ -48,10 +48,10 @@ async function objectAt(
   spare: readonly number[],
   signal: AbortSignal,
 ): Promise<unknown> {
-  const answer = await api.call({ method: 'GET', path }, signal);
-  if (answer.status === 200) return answer.body;
-  if (spare.includes(answer.status)) return undefined;
-  throw new Error(`cannot read ${path}: ${statusMessage(answer)}`);
+  const response = await api.call({ method: 'GET', path }, signal);
+  if (response.status === 200) return response.body;
+  if (spare.includes(response.status)) return undefined;
+  throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
 }
 
 function decoded(secret: unknown, key: string): string | undefined {
@@ -116,7 +116,7 @@ async function defaultRegion(
     regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
     regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
     region ??
-    (await awsRegion({ clock, source: 'operator' }, signal)).told
+    (await awsRegion({ clock, source: 'operator' }, signal)).value
   );
 }
 

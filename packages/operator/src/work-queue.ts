@@ -155,7 +155,7 @@ export class WorkQueue {
 
   async #broken(key: string, error: unknown): Promise<void> {
     const { defects, controller, broken } = this.#options;
-    const message = defects.tell(controller, key, error);
+    const message = defects.report(controller, key, error);
     const times = this.#thrown.get(key) ?? 0;
     this.#thrown.set(key, times + 1);
     this.addAt(
@@ -165,7 +165,7 @@ export class WorkQueue {
     try {
       await broken?.(key, message);
     } catch (failure) {
-      defects.tell(controller, key, failure);
+      defects.report(controller, key, failure);
     }
   }
 
@@ -175,7 +175,7 @@ export class WorkQueue {
     try {
       return rank(key);
     } catch (error) {
-      defects.tell(controller, key, error);
+      defects.report(controller, key, error);
       return Number.MAX_VALUE;
     }
   }

@@ -10,7 +10,7 @@ export type RehearsalOptions = CopyOptions & {
    * Callback for progress, about every second of simulated time. A run after the last of `seeds`
    * looks for blockers behind refused pods.
    */
-  readonly tell?: (run: number, progress: RunProgress) => void;
+  readonly onProgress?: (run: number, progress: RunProgress) => void;
 };
 
 /**
@@ -21,7 +21,7 @@ export type RehearsalOptions = CopyOptions & {
 export async function rehearse({
   order,
   seeds,
-  tell = () => {},
+  onProgress = () => {},
   ...options
 }: RehearsalOptions): Promise<RehearsalForecast> {
   const copy = new SandboxSnapshot(
@@ -31,12 +31,19 @@ export async function rehearse({
   const { sandboxOptions, workloads, unloaded } = copy;
   const runs: SimulatedRun[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
-    const told = (progress: RunProgress): void => tell(seed, progress);
-    runs.push(await simulate(sandboxOptions, order, { seed, workloads, unloaded, tell: told }));
+    const report = (progress: RunProgress): void => onProgress(seed, progress);
+    runs.push(
+      await simulate(sandboxOptions, order, { seed, workloads, unloaded, onProgress: report }),
+    );
   }
   const behind = await hiddenBlockers(runs, order, async wider => {
-    const told = (progress: RunProgress): void => tell(seeds + 1, progress);
-    return simulate(sandboxOptions, wider, { seed: 1, workloads, unloaded: () => {}, tell: told });
+    const report = (progress: RunProgress): void => onProgress(seeds + 1, progress);
+    return simulate(sandboxOptions, wider, {
+      seed: 1,
+      workloads,
+      unloaded: () => {},
+      onProgress: report,
+    });
   });
   return forecastOf(runs, { ...copy.about(runs), ...(behind && { behind }) });
 }

@@ -99,7 +99,7 @@ export class PanicHandler {
   }
 
   /** Reports a defect and returns its text for the object's status. Never throws. */
-  tell(controller: ControllerName, object: string, error: unknown): string {
+  report(controller: ControllerName, object: string, error: unknown): string {
     const text = errorText(error).slice(0, maxLength);
     this.#meter?.panicked(controller);
     const key = `${controller} ${object} ${text}`;
@@ -120,7 +120,7 @@ export class PanicHandler {
    * that users do not look for the fault in the API server, the cloud or the file.
    */
   textOf(controller: ControllerName, object: string, error: unknown): string {
-    return isDefect(error) ? this.tell(controller, object, error) : errorText(error);
+    return isDefect(error) ? this.report(controller, object, error) : errorText(error);
   }
 
   /** Returns the result of `work`; reports an error that it throws, and returns `otherwise`. */
@@ -128,7 +128,7 @@ export class PanicHandler {
     try {
       return work();
     } catch (error) {
-      this.tell(controller, object(), error);
+      this.report(controller, object(), error);
       return otherwise;
     }
   }

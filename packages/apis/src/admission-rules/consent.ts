@@ -24,7 +24,7 @@ type Consent = {
   /** Suffix of the policy's name after that of the right, if there are several. */
   readonly name?: string;
   /** Text for what the right allows, after "this object". */
-  readonly says: string;
+  readonly effect: string;
   /** Resources that it applies to. */
   readonly of: readonly string[];
   /** Function that reports whether the object has such contents. */
@@ -109,7 +109,8 @@ function ofDrain({ path, cel, of, name }: DrainPlace): readonly Consent[] {
   return [
     {
       right: 'delete-pods',
-      says: 'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
+      effect:
+        'deletes pods, bypassing their budgets (drain.disableEviction, action Delete of drain.ladder)',
       of,
       ...(name !== undefined && { name }),
       isSaidBy: object =>
@@ -119,7 +120,7 @@ function ofDrain({ path, cel, of, name }: DrainPlace): readonly Consent[] {
     },
     {
       right: 'shut-down-vms',
-      says: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
+      effect: 'shuts down VMs (drain.virtualMachines.notMigratable: ShutDown)',
       of,
       ...(name !== undefined && { name }),
       isSaidBy: object => at(object, ...path, 'virtualMachines', 'notMigratable') === 'ShutDown',
@@ -139,20 +140,21 @@ function annotation(name: string): Pick<Consent, 'isSaidBy' | 'cel'> {
 const consents: readonly Consent[] = [
   {
     right: 'waive-quorum',
-    says: `allows the control plane to lose its quorum (annotation ${allowQuorumLossAnnotation})`,
+    effect: `allows the control plane to lose its quorum (annotation ${allowQuorumLossAnnotation})`,
     of: ['maintenances', 'nodemaintenances'],
     ...annotation(allowQuorumLossAnnotation),
   },
   {
     right: 'release-during-work',
-    says: `releases its node while the work of a MaintenancePlan runs on it (annotation ${releaseDuringWorkAnnotation})`,
+    effect: `releases its node while the work of a MaintenancePlan runs on it (annotation ${releaseDuringWorkAnnotation})`,
     of: ['maintenances'],
     ...annotation(releaseDuringWorkAnnotation),
   },
   ...drainPlaces.flatMap(ofDrain),
   {
     right: 'declare-urgent',
-    says: 'declares that its machine will be gone within minutes (events of kind preemption or termination), which bypasses approval, windows and limits',
+    effect:
+      'declares that its machine will be gone within minutes (events of kind preemption or termination), which bypasses approval, windows and limits',
     of: ['machinemaintenances'],
     isSaidBy: object =>
       listAt(object, 'spec', 'events').some(event =>
@@ -208,8 +210,8 @@ export function rightsFor(
 
 /** Returns the text for a user without the right. */
 export function withoutRight(right: Right, { group, resource }: Resource): string {
-  const says = consents.find(one => one.right === right)?.says ?? '';
-  return `this object ${says}: that, and a change of what it applies to, needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
+  const effect = consents.find(one => one.right === right)?.effect ?? '';
+  return `this object ${effect}: that, and a change of what it applies to, needs the right ${right} on ${resource}.${group}, which you do not have; to check, run kubectl auth can-i ${right} ${resource}.${group}`;
 }
 
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -273,7 +275,7 @@ function unchanged(of: readonly string[]): string {
   return [same, none, ...(of.includes('maintenanceplans') ? [skips] : [])].join(' && ');
 }
 
-function policyFor({ right, name: suffix, of, says, cel }: Consent): readonly JsonObject[] {
+function policyFor({ right, name: suffix, of, effect, cel }: Consent): readonly JsonObject[] {
   const name = ['drydock', right, suffix].filter(Boolean).join('-');
   const mayAsk =
     "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(has(request.namespace) ? request.namespace : '')";
@@ -297,7 +299,7 @@ function policyFor({ right, name: suffix, of, says, cel }: Consent): readonly Js
         validations: [
           {
             expression: `!variables.said || variables.saidBefore && ${unchanged(of)} || ${mayAsk}.check('${right}').allowed()`,
-            messageExpression: `'this object ${says}: that, and a change of what it applies to, needs the right ${right} on ' + ${onResource} + ', which you do not have; to check, run kubectl auth can-i ${right} ' + ${onResource}`,
+            messageExpression: `'this object ${effect}: that, and a change of what it applies to, needs the right ${right} on ' + ${onResource} + ', which you do not have; to check, run kubectl auth can-i ${right} ' + ${onResource}`,
             reason: 'Forbidden',
           },
         ],

@@ -14,7 +14,7 @@ import {
 } from '@drydock/core/machine';
 import { drainPolicy } from '../maintenance/maintenance.ts';
 import { maintenanceWindowStatus, readMaintenanceWindow } from '../maintenance-window.ts';
-import { type RawMetadata, type SaidCondition, withTransitions } from '../read.ts';
+import { type NewCondition, type RawMetadata, withTransitions } from '../read.ts';
 import type {
   MachineEventSourceSpec,
   MachineEventSourceStatus,
@@ -81,7 +81,7 @@ function conditions({
   unknown,
   withoutProviderId,
   nextAt,
-}: ScanResult): readonly SaidCondition[] {
+}: ScanResult): readonly NewCondition[] {
   const strangers = [
     ...unknown.map(id => `${id} is unknown to the cloud`),
     ...withoutProviderId.map(name => `Machine ${name} has no providerID`),
@@ -152,7 +152,7 @@ function readNodeNotice(raw: unknown): Notice {
 /** Returns the NodeNotice with these contents. */
 export function nodeNotice(
   nodeName: string,
-  said: {
+  observation: {
     readonly provider: string;
     readonly instance: string;
     readonly events: readonly MachineEvent[];
@@ -165,11 +165,11 @@ export function nodeNotice(
     kind: 'NodeNotice',
     metadata: { name: nodeName },
     spec: {
-      provider: said.provider,
-      instance: said.instance,
+      provider: observation.provider,
+      instance: observation.instance,
       observedTime: timeText(now),
-      events: said.events.map(eventJson),
-      ...(said.trouble && { trouble: said.trouble }),
+      events: observation.events.map(eventJson),
+      ...(observation.trouble && { trouble: observation.trouble }),
     },
   };
 }

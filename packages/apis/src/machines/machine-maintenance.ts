@@ -15,7 +15,7 @@ import {
   occurrenceOf,
 } from '@drydock/core/machine';
 import { planAnnotation } from '@drydock/core/plan';
-import { type RawMetadata, type SaidCondition, withTransitions } from '../read.ts';
+import { type NewCondition, type RawMetadata, withTransitions } from '../read.ts';
 import type {
   MachineMaintenanceSpec,
   MachineMaintenanceStatus,
@@ -204,7 +204,7 @@ function saidOf(
   { phase, reason, message, warning }: MachineDecision,
   { needsApproval, approved }: MachineRequest,
   drained: boolean,
-): readonly SaidCondition[] {
+): readonly NewCondition[] {
   return [
     ...(needsApproval
       ? [

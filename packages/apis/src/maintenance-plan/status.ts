@@ -25,7 +25,7 @@ import {
   type WaitReason,
 } from '@drydock/core/plan';
 import { drainPolicy } from '../maintenance/maintenance.ts';
-import { type SaidCondition, withTransitions } from '../read.ts';
+import { type NewCondition, withTransitions } from '../read.ts';
 import type { MaintenancePlanStatus } from '../schema/maintenance-plan-status.ts';
 import {
   readMaintenanceApproval,
@@ -129,7 +129,7 @@ function waitingJson(
   });
 }
 
-function pausedOf(plan: Plan, now: Temporal.Instant): SaidCondition {
+function pausedOf(plan: Plan, now: Temporal.Instant): NewCondition {
   const [pause, over] = [pauseNow(plan, now), pauseOver(plan, now)];
   if (pause !== undefined)
     return { type: 'Paused', status: 'True', reason: 'Paused', message: pauseText(pause) };
@@ -147,16 +147,16 @@ function conditionsOf(
   decision: PlanDecision,
   plan: Plan,
   now: Temporal.Instant,
-): readonly SaidCondition[] {
+): readonly NewCondition[] {
   const { phase, message, forecast, counts, contested } = decision;
   const { deadline } = forecast;
-  const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
+  const is = (type: string, yes: boolean, reason: string, text = ''): NewCondition => ({
     type,
     status: yes ? 'True' : 'False',
     reason,
     message: yes ? text : '',
   });
-  const asked = decision.waiting.some(({ reason }) => reason === 'Approval');
+  const awaitsApproval = decision.waiting.some(({ reason }) => reason === 'Approval');
   return [
     {
       ...is(
@@ -172,7 +172,7 @@ function conditionsOf(
       decision.inFlight.length > 0 ? 'NodesInFlight' : 'NothingInFlight',
     ),
     pausedOf(plan, now),
-    is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
+    is('AwaitingApproval', awaitsApproval, awaitsApproval ? 'Approval' : 'NotAsked', message),
     is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
     ...(deadline
       ? [

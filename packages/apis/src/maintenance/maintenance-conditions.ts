@@ -8,10 +8,10 @@ import {
 } from '@drydock/core/drain';
 import { type Report, withContest, withStay } from '@drydock/core/request';
 import { countVms, type VmState, type VmStatus } from '@drydock/core/vm';
-import { type Condition, type SaidCondition, withTransitions } from '../read.ts';
+import { type Condition, type NewCondition, withTransitions } from '../read.ts';
 import type { MaintenanceStatus } from '../schema/maintenance.ts';
 
-function held(report: Report): SaidCondition {
+function held(report: Report): NewCondition {
   const { problem } = report;
   if (report.held)
     return {
@@ -34,7 +34,7 @@ function blockedText({ pod, volume, message }: Blocker): string {
   return `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? '')}: ${message}`;
 }
 
-function drained(report: Report): SaidCondition {
+function drained(report: Report): NewCondition {
   const { state, blockers, pods, problem } = report;
   if (state === 'Drained')
     return {
@@ -77,7 +77,7 @@ function drained(report: Report): SaidCondition {
   };
 }
 
-function failed({ failure, problem }: Report): SaidCondition {
+function failed({ failure, problem }: Report): NewCondition {
   return failure === undefined
     ? { type: 'Failed', status: 'False', reason: 'NoFailure', message: '' }
     : {

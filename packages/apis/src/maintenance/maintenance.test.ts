@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@drydock/apimachinery';
 import { blockerId, eachReasonFirst } from '@drydock/core/drain';
+import { blockersNow, type DrainInputs } from '@drydock/core/maintenance';
 import type { Report } from '@drydock/core/request';
 import { type MaintenanceRequest, noHistory } from '@drydock/core/request';
 import { at } from '@drydock/core/testing';
@@ -243,6 +244,23 @@ test('of many blockers the first 20 are stored, and how many there are', () => {
   assert.deepEqual([few.blockers?.length, few.blockerCount], [2, 2]);
   const none = status({ pods: pods(3, 3) });
   assert.deepEqual([none.blockers, none.blockerCount], [undefined, undefined]);
+});
+
+test('what the status has of blockers is what the commands show of them', () => {
+  const stored = status({
+    state: 'Draining',
+    pods: pods(3, 1),
+    blockers: [blocker('a', { remedy: 'run more replicas' })],
+  });
+  assert.deepEqual(blockersNow(read({}, stored), {} as DrainInputs, at(100)), [
+    {
+      reason: 'DisruptionBudget',
+      what: 'shop/a',
+      message: 'budget web needs 3',
+      since: '2026-11-21T08:00:10Z',
+      remedy: 'run more replicas',
+    },
+  ]);
 });
 
 test('as long as the pods are not known, what is stored of them stays', () => {

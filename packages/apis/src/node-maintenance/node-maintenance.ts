@@ -79,11 +79,11 @@ const severalBudgets =
   'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
 
 function blockerErrors({ blockers }: Report, now: Temporal.Instant): string | undefined {
-  const told = blockers.filter(
+  const lasting = blockers.filter(
     ({ since, reason }) =>
       reason === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds,
   );
-  const texts = told.map(({ pod, reason, message }) =>
+  const texts = lasting.map(({ pod, reason, message }) =>
     pod
       ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${reason === 'MultipleBudgets' ? severalBudgets : message}`
       : message,

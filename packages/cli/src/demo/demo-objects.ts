@@ -223,7 +223,7 @@ export function instanceOn(node: Stored | undefined): string | undefined {
  * Writes the announcements for a machine into its NodeNotice, as the agent of the node would; the
  * notice is deleted with the node.
  */
-function tell({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void {
+function writeNotice({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void {
   const { name, uid } = node.metadata;
   const { events } = cloud.scan('simulated', [instance]);
   const before = store.get(notices, '', name);
@@ -243,7 +243,7 @@ function tell({ cloud, store, writes, clock }: Parts, node: Stored, instance: st
 export function startAgents(parts: Parts): () => void {
   return parts.cloud.subscribe(instance => {
     const node = parts.store.list('nodes').find(one => instanceOn(one) === instance);
-    if (node !== undefined) tell(parts, node, instance);
+    if (node !== undefined) writeNotice(parts, node, instance);
   });
 }
 

@@ -32,9 +32,9 @@ const ofOurs = /webhook "vnodemaintenance\.kb\.io"/;
 /** Creates, as a dry run, a NodeMaintenance of a node that cannot exist. */
 export async function tryWebhook(api: Api): Promise<WebhookTrial> {
   const path = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
-  const answer = await api.call({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
-  if (answer.status === 201) return { kind: 'passed' };
-  const why = statusMessage(answer);
+  const response = await api.call({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
+  if (response.status === 201) return { kind: 'passed' };
+  const why = statusMessage(response);
   if (!ofOurs.test(why)) return { kind: 'untried', why };
   return why.includes('denied the request') ? { kind: 'refused' } : { kind: 'failed', why };
 }

@@ -51,15 +51,15 @@ export async function setCordon(
     return true;
   }
   if (dryRun !== 'client') {
-    const answer = await api.call({
+    const response = await api.call({
       method: 'PATCH',
       path: nodePath(node.name),
       contentType: 'application/strategic-merge-patch+json',
       body: { spec: { unschedulable: wanted ? true : null } },
       ...(dryRun === 'server' && { query: { dryRun: 'All' } }),
     });
-    if (answer.status !== 200) {
-      output.note(`error: unable to ${word} node "${node.name}": ${statusMessage(answer)}`);
+    if (response.status !== 200) {
+      output.note(`error: unable to ${word} node "${node.name}": ${statusMessage(response)}`);
       return false;
     }
   }

@@ -28,7 +28,7 @@ class ProgressPrinter {
     return this.#errors;
   }
 
-  tell(nodeName: string, update: DrainUpdate): void {
+  report(nodeName: string, update: DrainUpdate): void {
     const { line, note } = this.#output();
     switch (update.kind) {
       case 'warning':
@@ -254,7 +254,7 @@ async function drainAll(
     clock: connection.clock,
     log: logTo(() => output),
     drainOptions,
-    tell: (nodeName, update) => printer.tell(nodeName, update),
+    report: (nodeName, update) => printer.report(nodeName, update),
   });
   await withBars(
     engine,

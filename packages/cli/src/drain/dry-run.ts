@@ -145,7 +145,7 @@ type Options = {
   readonly clock: Clock;
   readonly log: Log;
   readonly drainOptions: Pick<DrainOptions, 'policy' | 'timeoutSeconds'>;
-  readonly tell: (nodeName: string, update: DrainUpdate) => void;
+  readonly report: (nodeName: string, update: DrainUpdate) => void;
 };
 
 /**
@@ -210,7 +210,7 @@ export class DrainEngine {
           request,
           node,
           timeoutSeconds,
-          tell: (name, update) => this.#told(name, update),
+          report: (name, update) => this.#record(name, update),
         }),
       );
       this.#operator.addRequest(request);
@@ -240,8 +240,8 @@ export class DrainEngine {
     }
   }
 
-  #told(nodeName: string, update: DrainUpdate): void {
-    this.#options.tell(nodeName, update);
+  #record(nodeName: string, update: DrainUpdate): void {
+    this.#options.report(nodeName, update);
     if (update.kind !== 'ended') return;
     const drain = this.#drains.get(nodeName);
     // Removing the request triggers another reconcile, which cancels what is still queued for the

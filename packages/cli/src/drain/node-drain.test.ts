@@ -28,7 +28,7 @@ function bench(policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) {
   const drain = new NodeDrain({
     request,
     timeoutSeconds,
-    tell: (_node, update) => tales.push(text(update)),
+    report: (_node, update) => tales.push(text(update)),
   });
   let notes = emptyMemo;
   const look = (

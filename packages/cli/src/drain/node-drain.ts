@@ -106,7 +106,7 @@ type Options = {
   /** Node as last read. */
   readonly node?: Node;
   readonly timeoutSeconds: number | undefined;
-  readonly tell: (nodeName: string, update: DrainUpdate) => void;
+  readonly report: (nodeName: string, update: DrainUpdate) => void;
 };
 
 /**
@@ -122,7 +122,7 @@ export class NodeDrain {
   #all = 0;
   #began: Temporal.Instant | undefined;
   #ended = false;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #blockers: readonly Blocker[] = [];
   /** Node as last read: the user may lack the right to watch nodes. */
   node: Node | undefined;
@@ -172,8 +172,8 @@ export class NodeDrain {
     );
   }
 
-  #tell(update: DrainUpdate): void {
-    this.#options.tell(this.request.nodeName, update);
+  #report(update: DrainUpdate): void {
+    this.#options.report(this.request.nodeName, update);
   }
 
   #judge(
@@ -199,11 +199,11 @@ export class NodeDrain {
       return false;
     }
     const text = warning(judged);
-    if (text !== undefined) this.#tell({ kind: 'warning', text });
+    if (text !== undefined) this.#report({ kind: 'warning', text });
     for (const vmText of vmWarnings(
       outlookOf(judged, filterContextOf(snapshot, now), this.request.policy),
     )) {
-      this.#tell({ kind: 'warning', text: vmText });
+      this.#report({ kind: 'warning', text: vmText });
     }
     this.#business = new Set(judged.map(({ pod }) => pod.uid));
     this.#began = now;
@@ -224,7 +224,7 @@ export class NodeDrain {
     this.#blockers = reports[0]?.blockers ?? [];
     this.#tellOfPods(judged);
     const calls = [...decision.calls, ...this.#callsInVain()];
-    for (const { pod } of calls) this.#tell({ kind: 'evicting', pod });
+    for (const { pod } of calls) this.#report({ kind: 'evicting', pod });
     this.#tellOfBlockers();
     const deadline = this.#deadline();
     const errors =
@@ -259,8 +259,8 @@ export class NodeDrain {
     const present = new Map<string, Pod>();
     for (const [uid, pod] of this.#present) {
       const now = behaviors.get(uid);
-      if (now === undefined) this.#tell({ kind: 'left', pod });
-      else if (now.behavior.behavior === 'ignore') this.#tell({ kind: 'skipped', pod });
+      if (now === undefined) this.#report({ kind: 'left', pod });
+      else if (now.behavior.behavior === 'ignore') this.#report({ kind: 'skipped', pod });
       else present.set(uid, now.pod);
     }
     this.#present = present;
@@ -268,9 +268,9 @@ export class NodeDrain {
 
   #tellOfBlockers(): void {
     for (const [key, blockers] of newsOf(this.#blockers)) {
-      if (this.#told.has(key)) continue;
-      this.#told.add(key);
-      this.#tell({ kind: 'waits', text: newsText(blockers) });
+      if (this.#reported.has(key)) continue;
+      this.#reported.add(key);
+      this.#report({ kind: 'waits', text: newsText(blockers) });
     }
   }
 
@@ -309,6 +309,6 @@ export class NodeDrain {
 
   #end(errors: readonly string[], pending: readonly Pod[]): void {
     this.#ended = true;
-    this.#tell({ kind: 'ended', errors, pending });
+    this.#report({ kind: 'ended', errors, pending });
   }
 }

@@ -62,23 +62,23 @@ function conflictText({ details }: Status): string {
   return `other field managers have set ${texts.join(', ')}; run the command with --force-conflicts to take these fields over`;
 }
 
-function missingNamespace(answer: ApiResponse): string | undefined {
-  return answer.status === 404
-    ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(answer))?.[1]
+function missingNamespace(response: ApiResponse): string | undefined {
+  return response.status === 404
+    ? /^namespaces "([^"]+)" not found$/.exec(statusMessage(response))?.[1]
     : undefined;
 }
 
-function refusalOf(answer: ApiResponse): string {
-  const { status, body } = answer;
-  const said: Status = typeof body === 'object' && body !== null ? body : {};
-  if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
-  const { message = `the API server responded with ${status}` } = said;
-  const ending = said.details?.causes?.find(({ reason }) => reason === 'NamespaceTerminating');
+function refusalOf(response: ApiResponse): string {
+  const { status, body } = response;
+  const apiStatus: Status = typeof body === 'object' && body !== null ? body : {};
+  if (status === 409 && apiStatus.details?.causes !== undefined) return conflictText(apiStatus);
+  const { message = `the API server responded with ${status}` } = apiStatus;
+  const ending = apiStatus.details?.causes?.find(({ reason }) => reason === 'NamespaceTerminating');
   if (ending !== undefined) {
     const namespace = /namespace (\S+) because/.exec(message)?.[1] ?? 'NAMESPACE';
     return `the API server is deleting namespace ${namespace}: run kubectl wait --for=delete namespace/${namespace}, then run the command again`;
   }
-  const missing = missingNamespace(answer);
+  const missing = missingNamespace(response);
   return missing === undefined
     ? message
     : `${message}; run kubectl create namespace ${missing}, or install the part that contains it`;
@@ -162,7 +162,7 @@ export class Applier {
     if (scope !== undefined) return { result: 'left alone', why: scope };
     const kept = namespaceHere(manifest, before);
     if (kept !== undefined) return kept;
-    const answer = await this.#options.api.call({
+    const response = await this.#options.api.call({
       method: 'PATCH',
       path: located.path,
       query: {
@@ -174,13 +174,13 @@ export class Applier {
       body: manifest,
     });
     // In a dry run, the object's namespace may not exist yet.
-    if (this.#options.dryRun && missingNamespace(answer) !== undefined)
+    if (this.#options.dryRun && missingNamespace(response) !== undefined)
       return { result: 'applied' };
-    if (answer.status !== 200 && answer.status !== 201)
-      return { result: 'failed', why: refusalOf(answer) };
-    const warnings = apiWarnings(answer.headers['warning']);
+    if (response.status !== 200 && response.status !== 201)
+      return { result: 'failed', why: refusalOf(response) };
+    const warnings = apiWarnings(response.headers['warning']);
     return {
-      result: isSame(before, answer.body) ? 'unchanged' : 'applied',
+      result: isSame(before, response.body) ? 'unchanged' : 'applied',
       ...(warnings.length > 0 && { warnings }),
     };
   }

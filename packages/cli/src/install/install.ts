@@ -101,18 +101,19 @@ type OnApplied = (manifest: Manifest, applied: Applied) => void;
 async function applyEach(
   applier: Applier,
   all: readonly Manifest[],
-  tell: OnApplied,
+  onApplied: OnApplied,
 ): Promise<void> {
   const crds: Manifest[] = [];
   for (const manifest of all) {
     // Objects that follow CRDs may need their kinds.
-    if (manifest.kind !== 'CustomResourceDefinition') await serving(applier, crds.splice(0), tell);
+    if (manifest.kind !== 'CustomResourceDefinition')
+      await serving(applier, crds.splice(0), onApplied);
     const applied = await applier.apply(manifest);
-    tell(manifest, applied);
+    onApplied(manifest, applied);
     if (manifest.kind === 'CustomResourceDefinition' && applied.result === 'applied')
       crds.push(manifest);
   }
-  await serving(applier, crds, tell);
+  await serving(applier, crds, onApplied);
 }
 
 /** Applies all objects, whatever the result for each. Throws when some failed. */
@@ -157,11 +158,11 @@ async function refuseHalf(applier: Applier, all: readonly Manifest[]): Promise<v
 async function serving(
   applier: Applier,
   crds: readonly Manifest[],
-  tell: OnApplied,
+  onApplied: OnApplied,
 ): Promise<void> {
   for (const crd of crds) {
     const served = await applier.established(crd);
-    if (served.result === 'failed') tell(crd, served);
+    if (served.result === 'failed') onApplied(crd, served);
   }
 }
 
@@ -266,17 +267,17 @@ function besides(
 async function applyTo(connection: Connection, flags: InstallFlags): Promise<void> {
   const { without, forceConflicts = false, wait = false } = flags;
   const dryRun = flags.dryRun === 'server';
-  const [asked, server] = [installOptionsOf(flags), await releaseOf(connection)];
-  const { namespace } = asked;
+  const [requested, server] = [installOptionsOf(flags), await releaseOf(connection)];
+  const { namespace } = requested;
   await requireAccess(connection, {
-    applied: adaptToServerVersion(manifests(asked), server).all,
+    applied: adaptToServerVersion(manifests(requested), server).all,
     kinds: accessToInventory(),
   });
   const operators = await known(operatorsIn(connection));
   refuseSecond(operators, namespace);
   const here = await known(inventoryOf(connection, namespace));
   const release = releaseToTake([...here, ...operators], flags);
-  const installOptions = await fitting(connection, keptUp(asked, here, without), without);
+  const installOptions = await fitting(connection, keptUp(requested, here, without), without);
   const { all, leftOut } = adaptToServerVersion(manifests(installOptions), server);
   for (const line of leftOut) plainOutput.line(line);
   const over = leftOver(here, all);
@@ -300,7 +301,7 @@ async function applyTo(connection: Connection, flags: InstallFlags): Promise<voi
   if (wait)
     await waitForRollout(connection, {
       namespace,
-      hasWebhook: asked.parts.has('webhook'),
+      hasWebhook: requested.parts.has('webhook'),
       timeoutSeconds,
     });
 }

@@ -167,7 +167,7 @@ export class Remover {
     if (kept !== undefined) return { result: 'left alone', why: kept };
     const located = await this.#locator.find(object);
     if (located.kind === 'unknown') return { result: 'failed', why: located.why };
-    const answer = await this.#api.call({
+    const response = await this.#api.call({
       method: 'DELETE',
       path: located.path,
       body: {
@@ -179,9 +179,9 @@ export class Remover {
         preconditions: { uid: object.metadata.uid },
       },
     });
-    return [200, 202, 404].includes(answer.status)
+    return [200, 202, 404].includes(response.status)
       ? { result: 'removed' }
-      : { result: 'failed', why: statusMessage(answer) };
+      : { result: 'failed', why: statusMessage(response) };
   }
 
   async #keeps(object: StoredObject): Promise<string | undefined> {

@@ -78,7 +78,7 @@ class RolloutWait {
   /** Ends the current pause. */
   #wake: () => void = () => {};
   #failure: Error | undefined;
-  #said = '';
+  #lastText = '';
 
   constructor(connection: Connection, wait: RolloutOptions) {
     this.#connection = connection;
@@ -108,8 +108,8 @@ class RolloutWait {
             `${start}: ${yet.text}. What is applied stays; drydock check looks at all of it`,
           );
         }
-        if (yet.text !== this.#said) plainOutput.note(`waiting: ${yet.text}`);
-        this.#said = yet.text;
+        if (yet.text !== this.#lastText) plainOutput.note(`waiting: ${yet.text}`);
+        this.#lastText = yet.text;
         await Promise.race([
           event,
           over,

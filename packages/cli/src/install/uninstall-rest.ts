@@ -35,10 +35,10 @@ const webhookSecrets = ['drydock-webhook-cert', 'drydock-webhook-tls'];
 const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 async function getOne<T>(api: Api, path: string): Promise<T | undefined> {
-  const answer = await api.call({ method: 'GET', path });
-  if (answer.status === 404) return undefined;
-  if (answer.status !== 200) throw new Error(`cannot read ${path}: ${statusMessage(answer)}`);
-  return answer.body as T;
+  const response = await api.call({ method: 'GET', path });
+  if (response.status === 404) return undefined;
+  if (response.status !== 200) throw new Error(`cannot read ${path}: ${statusMessage(response)}`);
+  return response.body as T;
 }
 
 function crdManifests(groups: readonly string[] = []): readonly Manifest[] {
@@ -131,18 +131,18 @@ export async function deleteKinds(api: Api, dryRun: boolean): Promise<number> {
       preconditions: { uid: crd.metadata.uid },
       ...(dryRun && { dryRun: ['All'] }),
     };
-    const answer = await api.call({
+    const response = await api.call({
       method: 'DELETE',
       path: `${crdsPath}/${crd.metadata.name}`,
       body,
     });
-    const isGone = [200, 202, 404].includes(answer.status);
+    const isGone = [200, 202, 404].includes(response.status);
     if (!isGone) failed += 1;
     plainOutput.line(
       lineOf(
         crd,
         isGone ? 'deleted' : 'FAILED',
-        isGone ? { dryRun } : { why: statusMessage(answer) },
+        isGone ? { dryRun } : { why: statusMessage(response) },
       ),
     );
   }

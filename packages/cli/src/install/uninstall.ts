@@ -94,12 +94,12 @@ async function deleteMachine(
   { namespace, name, uid }: StoredMachine['metadata'],
 ): Promise<void> {
   const path = `/apis/${machineMaintenanceApi}/namespaces/${namespace}/machinemaintenances/${name}`;
-  const answer = await api.call({
+  const response = await api.call({
     method: 'DELETE',
     path,
     body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
   });
-  if (![200, 202, 404].includes(answer.status)) throw refusedError(answer);
+  if (![200, 202, 404].includes(response.status)) throw refusedError(response);
   plainOutput.line(
     `machinemaintenance.${machineMaintenanceApi.split('/')[0] ?? ''}/${name} deleted`,
   );
@@ -116,14 +116,14 @@ async function releaseAll(
   // MachineMaintenances first, because they create maintenances.
   for (const { metadata } of machines) await deleteMachine(api, metadata);
   for (const request of requests) {
-    const answer = await api.call(removal(request));
-    if (![200, 202, 404].includes(answer.status)) throw refusedError(answer);
+    const response = await api.call(removal(request));
+    if (![200, 202, 404].includes(response.status)) throw refusedError(response);
     plainOutput.line(
       `${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`,
     );
   }
   const end = clock.now().add({ seconds: timeoutSeconds });
-  let said = '';
+  let lastText = '';
   for (;;) {
     const { lines } = await heldOf(api, adapters);
     if (lines.length === 0) return plainOutput.line('every node is released');
@@ -132,8 +132,8 @@ async function releaseAll(
         `after ${goDuration(timeoutSeconds)} there is still ${joinLimited(lines, 5)}; drydock why NODE says what keeps it, and nothing else has been removed`,
       );
     const text = joinLimited(lines, 5);
-    if (text !== said) plainOutput.note(`waiting: ${text}`);
-    said = text;
+    if (text !== lastText) plainOutput.note(`waiting: ${text}`);
+    lastText = text;
     await clock.sleep(500);
   }
 }

@@ -65,10 +65,10 @@ async function create(
   adapter: KindAdapter,
   body: JsonObject,
 ): Promise<MaintenanceRequest> {
-  const answer = await connection.call(creation(adapter, body));
-  if (answer.status === 404) throw new ApiError(notServed);
-  if (answer.status !== 201) throw refusedError(answer);
-  const request = adapter.read(answer.body);
+  const response = await connection.call(creation(adapter, body));
+  if (response.status === 404) throw new ApiError(notServed);
+  if (response.status !== 201) throw refusedError(response);
+  const request = adapter.read(response.body);
   if (typeof request === 'string') throw new ApiError(request);
   return request;
 }
@@ -102,7 +102,7 @@ async function watchOver(
   output: Output,
 ): Promise<'done' | 'failed' | 'gone'> {
   let ending: 'done' | 'failed' | 'gone' = 'gone';
-  let said = '';
+  let lastText = '';
   await follow(
     connection,
     request,
@@ -110,8 +110,8 @@ async function watchOver(
       if (now === undefined) return 'done';
       const rows = news(now);
       const text = joinRows(rows);
-      if (text !== said) for (const row of rows) output.line(row);
-      said = text;
+      if (text !== lastText) for (const row of rows) output.line(row);
+      lastText = text;
       if (!isSettled(now)) return 'continue';
       ending = now.history.state === 'Failed' ? 'failed' : 'done';
       return 'done';

@@ -39,9 +39,9 @@ function chosen(
 }
 
 async function remove(connection: Connection, request: MaintenanceRequest): Promise<void> {
-  const answer = await connection.call(removal(request));
-  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404)
-    throw refusedError(answer);
+  const response = await connection.call(removal(request));
+  if (response.status !== 200 && response.status !== 202 && response.status !== 404)
+    throw refusedError(response);
 }
 
 /** Prints what blocks the object's deletion, whenever that changes. */
@@ -50,7 +50,7 @@ function untilGone(
   request: MaintenanceRequest,
   output: Output,
 ): Promise<void> {
-  let said = '';
+  let lastText = '';
   return follow(
     connection,
     request,
@@ -61,8 +61,8 @@ function untilGone(
         others.length === 0
           ? ''
           : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
-      if (text !== said && text !== '') output.note(text);
-      said = text;
+      if (text !== lastText && text !== '') output.note(text);
+      lastText = text;
       return 'continue';
     },
     new AbortController().signal,

@@ -91,7 +91,7 @@ export function statusTable(
   const rows = all.map(one =>
     wide ? [...defaultCells(one), ...moreCells(one)] : defaultCells(one),
   );
-  const nobody = Array.from({ length: head.length - 4 }, () => '-');
-  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
+  const emptyCells = Array.from({ length: head.length - 4 }, () => '-');
+  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...emptyCells]);
   return joinRows([...table([head, ...rows, ...cordoned]), ...all.flatMap(details)]);
 }

@@ -198,14 +198,14 @@ async function cordonedByOthers(
     .map(({ name }) => name);
 }
 
-type Told = {
+type StatusTables = {
   readonly all: readonly Shown[];
   readonly others: readonly string[];
   readonly machines: readonly ShownMachine[];
 };
 
-function tell(
-  { all, others, machines }: Told,
+function statusOutput(
+  { all, others, machines }: StatusTables,
   node: string | undefined,
   output: StatusFlags['output'],
 ): string {
@@ -248,7 +248,7 @@ export async function status(
     );
     const others = await cordonedByOthers(connection, node, requests);
     const machines = await machinesOf(connection, node, choice);
-    printText(tell({ all, others, machines: machines.chosen }, node, flags.output));
+    printText(statusOutput({ all, others, machines: machines.chosen }, node, flags.output));
     const hidden = elsewhere + machines.elsewhere;
     if (hidden > 0)
       plainOutput.note(

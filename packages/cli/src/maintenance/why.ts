@@ -64,11 +64,11 @@ function reasonOf({ reason }: MaintenanceRequest): string {
 function phaseOf({ status, deleting }: MaintenanceRequest): string {
   const { phase, message, lastError } = status;
   if (deleting) return 'is being released';
-  const said = [message, lastError].flatMap(text =>
+  const detail = [message, lastError].flatMap(text =>
     typeof text === 'string' && text !== '' ? [text] : [],
   )[0];
   const word = typeof phase === 'string' && phase !== '' ? phase : 'not begun';
-  return `is ${word}${said === undefined ? '' : `: ${said}`}`;
+  return `is ${word}${detail === undefined ? '' : `: ${detail}`}`;
 }
 
 function vmText(request: MaintenanceRequest, { drainInputs, now }: WhyInputs): readonly string[] {
@@ -162,11 +162,9 @@ function podText(pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Wh
   if (namesAllBlockers(request))
     return 'Nothing keeps it, as far as its maintenance says: it goes at its turn.';
   const { lastError } = request.status;
-  const told =
-    typeof lastError !== 'string' || lastError === ''
-      ? ''
-      : ` The last error that it tells: ${lastError}.`;
-  return `Nothing that can be seen from here keeps it. What the API server answers to its eviction is known to whoever drains the node.${told}`;
+  const lastErrorText =
+    typeof lastError !== 'string' || lastError === '' ? '' : ` Its last error: ${lastError}.`;
+  return `Nothing that can be seen from here keeps it. Only the tool that drains the node knows how the API server responds to its eviction.${lastErrorText}`;
 }
 
 /** Returns one paragraph: why the pod is still there, and a remedy. */
@@ -217,10 +215,10 @@ function podPath(namespace: string, name: string): string {
  * pod.
  */
 async function refuseMissingNamespace(connection: Connection, namespace: string): Promise<void> {
-  const answer = await get(connection, `/api/v1/namespaces/${pathSegment(namespace)}`);
-  if (answer.status === 404)
+  const response = await get(connection, `/api/v1/namespaces/${pathSegment(namespace)}`);
+  if (response.status === 404)
     throw new ApiError(
-      `${refusedError(answer).message}; kubectl get namespaces lists the namespaces`,
+      `${refusedError(response).message}; kubectl get namespaces lists the namespaces`,
     );
 }
 
@@ -240,15 +238,15 @@ async function find(
       return { nodeName: name };
     if (target.kind === 'node' || !isGone) throw refusedError(node);
   }
-  const answer = await get(connection, podPath(target.namespace, target.name));
-  if (answer.status === 404) await refuseMissingNamespace(connection, target.namespace);
-  if (target.kind === 'either' && answer.status === 404) {
+  const response = await get(connection, podPath(target.namespace, target.name));
+  if (response.status === 404) await refuseMissingNamespace(connection, target.namespace);
+  if (target.kind === 'either' && response.status === 404) {
     throw new ApiError(
       `error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`,
     );
   }
-  if (answer.status !== 200) throw refusedError(answer);
-  const pod = readPod(answer.body);
+  if (response.status !== 200) throw refusedError(response);
+  const pod = readPod(response.body);
   return { nodeName: pod.nodeName, pod };
 }
 

@@ -84,12 +84,12 @@ function shown(
 ): Shown {
   const timeZone = zoneOf(windows);
   const state = stateOf(windows, now, timeZone);
-  const told = ({ from, to }: Span): { readonly from: string; readonly to: string } => ({
+  const shownSpan = ({ from, to }: Span): { readonly from: string; readonly to: string } => ({
     from: local(from, timeZone),
     to: local(to, timeZone),
   });
   const openings =
-    state.state === 'always open' ? [] : nextSpans(calendarOf(windows), now, count).map(told);
+    state.state === 'always open' ? [] : nextSpans(calendarOf(windows), now, count).map(shownSpan);
   return { name, timeZone, ...state, openings };
 }
 
@@ -101,13 +101,13 @@ function rowsOf({
   why,
   openings,
 }: Shown): readonly (readonly string[])[] {
-  const said = [
+  const description = [
     until === undefined ? state : `${state} until ${until}`,
     ...(why === undefined ? [] : [`(${why})`]),
   ].join(' ');
   const [first, ...others] = openings.map(({ from, to }) => [from, to]);
   return [
-    [name, timeZone, said, ...(first ?? ['-', '-'])],
+    [name, timeZone, description, ...(first ?? ['-', '-'])],
     ...others.map(cells => ['', '', '', ...cells]),
   ];
 }
@@ -120,12 +120,12 @@ function countOf(text: string): number {
 }
 
 async function nodeAt(api: Api, name: string) {
-  const answer = await api.call({
+  const response = await api.call({
     method: 'GET',
     path: `/api/v1/nodes/${pathSegment(name)}`,
   });
-  if (answer.status !== 200) throw refusedError(answer);
-  return readNode(answer.body);
+  if (response.status !== 200) throw refusedError(response);
+  return readNode(response.body);
 }
 
 async function collect(

@@ -61,7 +61,7 @@ function readOwnNode(raw: unknown, names: ReadonlySet<string>): OwnNode | undefi
 function followOwnNode(
   watcher: Watcher,
   nodeName: string | undefined,
-  tell: {
+  handlers: {
     readonly seen: (node: OwnNode) => void;
     readonly gone: (name: string) => void;
     readonly synced: () => void;
@@ -74,11 +74,11 @@ function followOwnNode(
     ...(nodeName !== undefined && { fieldSelector: `metadata.name=${nodeName}` }),
   };
   const changed = ({ type, object }: { readonly type: string; readonly object: OwnNode }): void =>
-    type === 'removed' ? tell.gone(object.name) : tell.seen(object);
+    type === 'removed' ? handlers.gone(object.name) : handlers.seen(object);
   return watcher.watch(
     collection,
     raw => readOwnNode(raw, names),
-    { changed, synced: tell.synced },
+    { changed, synced: handlers.synced },
     signal,
   );
 }
@@ -124,7 +124,7 @@ class NodeFollower {
       clock,
       log,
       limits,
-      touched: () => this.#told(),
+      touched: () => this.#onChange(),
       // A missing node changes nothing: its hypervisor stays as it is.
       held: () =>
         this.#isSynced && this.#node !== undefined
@@ -137,14 +137,14 @@ class NodeFollower {
   async run(signal: AbortSignal): Promise<void> {
     const { watcher, nodeName, log } = this.#daemon;
     log.info('Watcher created.');
-    const tell = {
+    const handlers = {
       seen: (node: OwnNode) => this.#seen(node),
       gone: (name: string) => this.#gone(name),
       synced: () => this.#synced(),
     };
     await Promise.all([
       this.#reconciler.run(signal),
-      followOwnNode(watcher, nodeName, tell, signal),
+      followOwnNode(watcher, nodeName, handlers, signal),
     ]);
     this.#cancelTimeOut();
   }
@@ -197,15 +197,15 @@ class NodeFollower {
       });
   }
 
-  #told(): void {
+  #onChange(): void {
     const { host, log } = this.#daemon;
     const view = this.#reconciler.of(host);
     if (view === 'unknown') return;
     if (view === 'none') log.error(`Cannot find nova-service with hostname: ${host}`);
-    else this.#tell(view);
+    else this.#log(view);
   }
 
-  #tell(view: HostView): void {
+  #log(view: HostView): void {
     this.#journal.seen(view);
     if (view.empty && !this.#isEmpty)
       this.#daemon.log.info('All VMs migrated', { node: this.#node?.name });

@@ -46,7 +46,7 @@ function lineOf({ id, name, state, message, target }: VmStatus): string {
 /** A log with a line for every change of a host's VMs, without repetitions. */
 export class MigrationLog {
   readonly #line: (text: string) => void;
-  readonly #said = new Map<string, string>();
+  readonly #logged = new Map<string, string>();
   #problem: string | undefined;
   #hasBegun = false;
 
@@ -65,9 +65,9 @@ export class MigrationLog {
     }
     for (const vm of vms) {
       const text = lineOf(vm);
-      if (this.#said.get(vm.id) === text || (vm.state === 'Waiting' && vm.message === undefined))
+      if (this.#logged.get(vm.id) === text || (vm.state === 'Waiting' && vm.message === undefined))
         continue;
-      this.#said.set(vm.id, text);
+      this.#logged.set(vm.id, text);
       this.#line(text);
     }
   }

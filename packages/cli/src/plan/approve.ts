@@ -37,12 +37,12 @@ function refuseUnknownStage({ metadata, spec }: PlanObject, stage: string): void
  */
 export function approvedBy(plan: PlanObject, stage: string | undefined, ahead: boolean): Asked {
   const { metadata, status, spec } = plan;
-  const asked = askedBy(plan);
-  if (asked !== undefined && (stage === undefined || stage === asked.stage)) return asked;
+  const awaited = askedBy(plan);
+  if (awaited !== undefined && (stage === undefined || stage === awaited.stage)) return awaited;
   const state =
-    asked === undefined
+    awaited === undefined
       ? `it is ${status?.phase ?? 'not begun'}`
-      : `it waits for an approval of ${words(asked)}`;
+      : `it waits for an approval of ${words(awaited)}`;
   if (!ahead) {
     const what = stage === undefined ? 'no approval' : `no approval of stage ${stage}`;
     throw new UsageError(`plan ${metadata.name} waits for ${what}: ${state}; --yes approves ahead`);
@@ -66,11 +66,11 @@ export function approve(
   return withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
     const run = runToApprove(plan);
-    const asked = approvedBy(plan, stage, yes === true);
+    const awaited = approvedBy(plan, stage, yes === true);
     const isWaiting = (one: PlanObject): boolean =>
-      askedBy(one) !== undefined && askedBy(one)?.stage === asked.stage;
-    await giveApproval(api, plan, run, asked, isWaiting(plan));
-    plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
+      askedBy(one) !== undefined && askedBy(one)?.stage === awaited.stage;
+    await giveApproval(api, plan, run, awaited, isWaiting(plan));
+    plainOutput.line(`run ${run.id} of plan ${name}: ${words(awaited)} is approved`);
     if (isWaiting(plan)) await untilSeen(api, name, isWaiting);
   });
 }

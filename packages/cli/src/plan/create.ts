@@ -131,7 +131,7 @@ export function planFor(name: string, words: readonly string[], flags: CreateFla
 
 const suffixes = { none: '', client: ' (dry run)', server: ' (server dry run)' } as const;
 
-function tell(name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void {
+function printCreated(name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void {
   if (output === 'json' || output === 'yaml') return printText(written(plan, output));
   plainOutput.line(
     output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`,
@@ -149,12 +149,12 @@ export async function createPlan(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const plan = planFor(name, words, flags);
-  if (flags.dryRun === 'client') return tell(name, plan, flags);
+  if (flags.dryRun === 'client') return printCreated(name, plan, flags);
   await withCluster(flags, env, async api => {
     const query = { fieldManager: 'drydock', ...(flags.dryRun === 'server' && { dryRun: 'All' }) };
     const response = await api.call({ method: 'POST', path: plansPath, query, body: plan });
     if (response.status === 404) throw new ApiError(notServed);
     if (response.status !== 201) throw refusedError(response);
-    tell(name, response.body as JsonObject, flags);
+    printCreated(name, response.body as JsonObject, flags);
   });
 }

@@ -23,8 +23,9 @@ export function promotionOf(plan: PlanObject, full: boolean): Given {
   if (full) return { promote: 'Full' };
   const quiet = quietAfter(plan);
   if (quiet !== undefined) return { stage: quiet, promote: 'Stage' };
-  const asked = askedBy(plan);
-  if (asked !== undefined) return asked.stage === undefined ? {} : { ...asked, promote: 'Stage' };
+  const awaited = askedBy(plan);
+  if (awaited !== undefined)
+    return awaited.stage === undefined ? {} : { ...awaited, promote: 'Stage' };
   const { metadata, status } = plan;
   const state = `it is ${status?.phase ?? 'not begun'}`;
   throw new UsageError(
@@ -32,7 +33,7 @@ export function promotionOf(plan: PlanObject, full: boolean): Given {
   );
 }
 
-function said({ stage, promote }: Given): string {
+function textOfGiven({ stage, promote }: Given): string {
   if (promote === 'Full') return 'it goes through all its stages without soak times and approvals';
   return stage === undefined
     ? 'the run is approved'
@@ -41,9 +42,11 @@ function said({ stage, promote }: Given): string {
 
 /** Returns whether the plan waits for a step that such an approval ends. */
 function waitsFor(plan: PlanObject, { stage, promote }: Given): boolean {
-  const [quiet, asked] = [quietAfter(plan), askedBy(plan)];
-  if (promote === 'Full') return quiet !== undefined || asked !== undefined;
-  return (quiet !== undefined && quiet === stage) || (asked !== undefined && asked.stage === stage);
+  const [quiet, awaited] = [quietAfter(plan), askedBy(plan)];
+  if (promote === 'Full') return quiet !== undefined || awaited !== undefined;
+  return (
+    (quiet !== undefined && quiet === stage) || (awaited !== undefined && awaited.stage === stage)
+  );
 }
 
 /**
@@ -60,7 +63,7 @@ export function promote(
     const run = runToApprove(plan);
     const given = promotionOf(plan, full === true);
     await giveApproval(api, plan, run, given, waitsFor(plan, given));
-    plainOutput.line(`run ${run.id} of plan ${name}: ${said(given)}`);
+    plainOutput.line(`run ${run.id} of plan ${name}: ${textOfGiven(given)}`);
     if (waitsFor(plan, given)) await untilSeen(api, name, one => waitsFor(one, given));
   });
 }

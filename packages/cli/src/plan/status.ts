@@ -87,7 +87,11 @@ function planJson(
   };
 }
 
-async function tell(api: Api, plan: PlanObject, { output, nodes }: PlanStatusFlags): Promise<void> {
+async function printStatus(
+  api: Api,
+  plan: PlanObject,
+  { output, nodes }: PlanStatusFlags,
+): Promise<void> {
   const verdicts = nodes === true ? await verdictsOf(api, plan) : undefined;
   printText(
     output === 'json' || output === 'yaml'
@@ -128,7 +132,7 @@ async function watchOver(
   if (end === undefined) throw new ApiError(`error: MaintenancePlan ${name} has been deleted`);
   if (isText) plainOutput.line('');
   else if (flags.output === 'yaml') plainOutput.line('---');
-  await tell(api, end, flags);
+  await printStatus(api, end, flags);
   process.exitCode = endOf(end) ?? 0;
 }
 
@@ -159,6 +163,6 @@ export async function planStatus(
     const plan = await planNamed(connection, name);
     return flags.watch === true
       ? watchOver(connection, name, flags)
-      : tell(connection, plan, flags);
+      : printStatus(connection, plan, flags);
   });
 }

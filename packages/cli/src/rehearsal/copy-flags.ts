@@ -65,22 +65,23 @@ export async function copyOf(flags: CopyFlags, env: Env): Promise<ClusterSnapsho
   if (snapshot !== undefined) return asUsage(() => readCopy(snapshot));
   const copies: ClusterSnapshot[] = [];
   await withCluster(flags, env, async connection => {
-    const tell = (plural: string, count: number): void => progressLine(`read ${count} ${plural}`);
-    copies.push(await takeCopy({ api: connection, now: () => systemClock.now(), tell }));
+    const onProgress = (plural: string, count: number): void =>
+      progressLine(`read ${count} ${plural}`);
+    copies.push(await takeCopy({ api: connection, now: () => systemClock.now(), onProgress }));
   });
   const [copy] = copies;
   if (copy === undefined) throw new Error('the cluster has not been read');
   return copy;
 }
 
-let told = 0;
+let lastPrinted = 0;
 
 /** Prints progress: one overwritten line on a terminal; elsewhere a line every five seconds. */
 export function progressLine(line: string): void {
   const isTTY = terminal.isTTY();
   const now = performance.now();
-  if (now - told < (isTTY ? 200 : 5000)) return;
-  told = now;
+  if (now - lastPrinted < (isTTY ? 200 : 5000)) return;
+  lastPrinted = now;
   if (isTTY) terminal.write(`\r\x1b[K${printable(line)}`);
   else plainOutput.note(line);
 }

@@ -132,7 +132,7 @@ export async function rehearsePlanCommand(
   flags: RehearsePlanFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
-  const [settings, timing, horizonMs, asked] = [
+  const [settings, timing, horizonMs, requestedSeeds] = [
     settingsOf(flags),
     timingOf(flags),
     horizonMsOf(flags),
@@ -150,12 +150,22 @@ export async function rehearsePlanCommand(
   const manager = rehearsalManager(env, message => void defects.add(message));
   const copy = await copyOf(flags, env);
   const plan = fromFile ?? planNamed(copy, what);
-  const seeds = asked ?? defaultSeeds(copy, nodesOfPlan(plan, copy));
+  const seeds = requestedSeeds ?? defaultSeeds(copy, nodesOfPlan(plan, copy));
   const times = { ...learnWork(copy.objects, text(plan, 'metadata', 'name'), given), besideMs };
-  const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void =>
+  const onProgress = (setting: PlanSetting, run: number, progress: PlanRunProgress): void =>
     progressLine(progressOf(setting, run, progress));
   const all = await asUsage(() =>
-    rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }),
+    rehearsePlan({
+      ...manager,
+      ...timing,
+      copy,
+      plan,
+      settings,
+      times,
+      seeds,
+      horizonMs,
+      onProgress,
+    }),
   );
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);

@@ -159,7 +159,7 @@ export async function rehearseCommand(
   env: Env,
 ): Promise<void> {
   check(names, flags);
-  const asked = seedsOf(flags);
+  const requestedSeeds = seedsOf(flags);
   const timing = timingOf(flags);
   const defects = new Set<string>();
   const controllerManager = rehearsalManager(env, message => void defects.add(message));
@@ -171,11 +171,12 @@ export async function rehearseCommand(
   const plannedMaintenances =
     fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
   const order = orderOf(checked(copy, plannedMaintenances), flags);
-  const seeds = asked ?? defaultSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
-  const tell = (run: number, progress: RunProgress): void =>
+  const seeds =
+    requestedSeeds ?? defaultSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
+  const onProgress = (run: number, progress: RunProgress): void =>
     progressLine(progressOf(seeds, run, progress));
   const forecast = await asUsage(() =>
-    rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }),
+    rehearse({ ...controllerManager, copy, order, seeds, ...timing, onProgress }),
   );
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);

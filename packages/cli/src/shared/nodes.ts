@@ -46,9 +46,9 @@ export function nodePath(name: string): string {
   return `/api/v1/nodes/${pathSegment(name)}`;
 }
 
-function bodyOf(answer: ApiResponse): unknown {
-  if (answer.status !== 200) throw refusedError(answer);
-  return answer.body;
+function bodyOf(response: ApiResponse): unknown {
+  if (response.status !== 200) throw refusedError(response);
+  return response.body;
 }
 
 /**
@@ -61,10 +61,10 @@ export async function findNodes(
   pageSize: number,
 ): Promise<readonly Node[]> {
   if (selector === undefined) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [...new Set(names)].map(name => api.call({ method: 'GET', path: nodePath(name) })),
     );
-    return answers.map(answer => readNode(bodyOf(answer)));
+    return responses.map(response => readNode(bodyOf(response)));
   }
   const found: Node[] = [];
   const call = { path: '/api/v1/nodes', query: { labelSelector: selector } };

@@ -34,7 +34,7 @@ export async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const done = new AbortController();
-  const tell = (request: MaintenanceRequest | undefined): void => {
+  const notify = (request: MaintenanceRequest | undefined): void => {
     if (!done.signal.aborted && look(request) === 'done') done.abort();
   };
   let seen = false;
@@ -45,10 +45,10 @@ export async function follow(
       changed: ({ type, object: { request } }) => {
         if (request.namespace !== namespace || request.uid !== uid) return;
         seen = true;
-        tell(type === 'removed' ? undefined : request);
+        notify(type === 'removed' ? undefined : request);
       },
       // The object was deleted before the watch started.
-      synced: () => (seen ? undefined : tell(undefined)),
+      synced: () => (seen ? undefined : notify(undefined)),
     },
     AbortSignal.any([signal, done.signal]),
   );
@@ -89,15 +89,15 @@ export class ApiError extends Error {
 }
 
 /** Returns the error that kubectl would print for this response, without its prefix `error: `. */
-export function refusedError(answer: ApiResponse): ApiError {
-  const { body, status } = answer;
+export function refusedError(response: ApiResponse): ApiError {
+  const { body, status } = response;
   if (status === 401)
-    return new ApiError(`error: You must be logged in to the server (${statusMessage(answer)})`);
+    return new ApiError(`error: You must be logged in to the server (${statusMessage(response)})`);
   const reason =
     isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== ''
       ? ` (${body['reason']})`
       : '';
-  return new ApiError(`Error from server${reason}: ${statusMessage(answer)}`);
+  return new ApiError(`Error from server${reason}: ${statusMessage(response)}`);
 }
 
 /**

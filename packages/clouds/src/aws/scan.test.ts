@@ -57,7 +57,7 @@ async function one(given: Ec2Event): Promise<MachineEvent> {
 
 test('an event is told with its id, its code, its times and when the machine has to be empty', async () => {
   const notBefore = Temporal.Instant.from('2030-02-01T00:00:00Z');
-  const told = await one(
+  const value = await one(
     event(1, {
       NotAfter: new Date('2030-02-01T02:00:00Z'),
       NotBeforeDeadline: new Date('2030-03-01T00:00:00Z'),
@@ -65,10 +65,10 @@ test('an event is told with its id, its code, its times and when the machine has
   );
   assert.deepEqual(
     {
-      ...told,
-      notBefore: String(told.notBefore),
-      notAfter: String(told.notAfter),
-      deadline: String(told.deadline),
+      ...value,
+      notBefore: String(value.notBefore),
+      notAfter: String(value.notAfter),
+      deadline: String(value.deadline),
     },
     {
       provider: 'aws',
@@ -115,8 +115,8 @@ const states: readonly (readonly [Ec2Event, MachineEvent['state'], string | unde
 ];
 for (const [given, state, description] of states) {
   test(`"${given.Description}" not before ${given.NotBefore?.toISOString() ?? 'the time that is usual'} is ${state}`, async () => {
-    const told = await one(event(1, given));
-    assert.deepEqual([told.state, told.description], [state, description]);
+    const value = await one(event(1, given));
+    assert.deepEqual([value.state, value.description], [state, description]);
   });
 }
 
@@ -144,9 +144,9 @@ test('of several events without an id and with the same code, the earlier is the
     [early, late],
     [late, early],
   ]) {
-    const told = (await scan(fakeEc2({ instances: new Map([[id(1), events]]) }), [id(1)])).events;
+    const value = (await scan(fakeEc2({ instances: new Map([[id(1), events]]) }), [id(1)])).events;
     assert.deepEqual(
-      told.map(({ id, state }) => [id, state]),
+      value.map(({ id, state }) => [id, state]),
       [
         ['instance-stop', 'Active'],
         ['instance-stop-2', 'Scheduled'],

@@ -110,9 +110,11 @@ const classes: readonly Class[] = [
 ];
 
 function words({ name, message, status }: Ec2Failure): string {
-  const said = message.trim().replace(/\.$/, '');
+  const detail = message.trim().replace(/\.$/, '');
   const what =
-    name === 'Error' || said.startsWith(name) ? said : `${name}${said === '' ? '' : `: ${said}`}`;
+    name === 'Error' || detail.startsWith(name)
+      ? detail
+      : `${name}${detail === '' ? '' : `: ${detail}`}`;
   return what === '' ? `HTTP ${status ?? 'failure'}` : what;
 }
 

@@ -38,9 +38,9 @@ async function imds(documents: Readonly<Record<string, string>>) {
   };
 }
 
-function told<T>({ told, trouble }: Fetched<T>): T {
-  assert.ok(told !== undefined, trouble?.message ?? 'nothing was told');
-  return told;
+function value<T>({ value, trouble }: Fetched<T>): T {
+  assert.ok(value !== undefined, trouble?.message ?? 'nothing was told');
+  return value;
 }
 
 function event(more: object): object {
@@ -59,7 +59,7 @@ function event(more: object): object {
 test('a scheduled event is told with its times, and `active` means scheduled', async () => {
   await using server = await imds({ 'events/maintenance/scheduled': JSON.stringify([event({})]) });
   const reader = awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' });
-  assert.deepEqual(told(await reader.scheduled(signal)).map(plain), [
+  assert.deepEqual(value(await reader.scheduled(signal)).map(plain), [
     {
       provider: 'aws',
       id: 'instance-event-1',
@@ -75,7 +75,7 @@ test('a scheduled event is told with its times, and `active` means scheduled', a
     },
   ]);
   assert.deepEqual(
-    [told(await reader.urgent(signal)), told(await reader.identity(signal))],
+    [value(await reader.urgent(signal)), value(await reader.identity(signal))],
     [[], instance],
   );
 });
@@ -94,7 +94,7 @@ for (const [more, state] of states) {
     await using server = await imds({
       'events/maintenance/scheduled': JSON.stringify([event(more)]),
     });
-    const events = told(
+    const events = value(
       await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(
         signal,
       ),
@@ -118,7 +118,7 @@ test('what is over is told from the history, once', async () => {
     ]),
   };
   await using server = await imds(documents);
-  const events = told(
+  const events = value(
     await awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' }).scheduled(
       signal,
     ),
@@ -141,7 +141,7 @@ test('a Spot instance has until the time that is named; the recommendation names
   await using server = await imds(documents);
   const clock = quickClock();
   const reader = awsMetadata({ base: server.base, clock, source: 'agent' });
-  const [interruption, rebalance] = told(await reader.urgent(signal)).map(plain);
+  const [interruption, rebalance] = value(await reader.urgent(signal)).map(plain);
   assert.deepEqual(
     [
       interruption?.['kind'],
@@ -157,21 +157,21 @@ test('a Spot instance has until the time that is named; the recommendation names
   );
   assert.match(rebalance?.['description'] ?? '', /2030-01-09T23:00:00Z/);
   await clock.sleep(120_000);
-  assert.equal(told(await reader.urgent(signal))[0]?.state, 'Active');
+  assert.equal(value(await reader.urgent(signal))[0]?.state, 'Active');
 });
 
 test('a token serves until four fifths of its six hours are over, and is had anew when it is refused', async () => {
   await using server = await imds({});
   const clock = quickClock();
   const reader = awsMetadata({ base: server.base, clock, source: 'agent' });
-  for (let n = 0; n < 3; n += 1) told(await reader.urgent(signal));
+  for (let n = 0; n < 3; n += 1) value(await reader.urgent(signal));
   assert.equal(server.tokens(), 1);
   await clock.sleep(21_600_000 * 0.81);
-  told(await reader.urgent(signal));
+  value(await reader.urgent(signal));
   assert.ok(server.tokens() > 1);
   const before = server.tokens();
   server.revoke();
-  told(await reader.scheduled(signal));
+  value(await reader.scheduled(signal));
   assert.ok(server.tokens() > before);
 });
 
@@ -180,12 +180,12 @@ async function faulty(answer: Answer, path = '/latest/api/token') {
     if (asked.path === path) return answer;
     return asked.path === '/latest/api/token' ? { text: 'token' } : { text: instance };
   });
-  const { trouble, told } = await awsMetadata({
+  const { trouble, value } = await awsMetadata({
     base: server.base,
     clock: quickClock(),
     source: 'agent',
   }).scheduled(signal);
-  assert.equal(told, undefined);
+  assert.equal(value, undefined);
   return trouble;
 }
 
@@ -230,7 +230,7 @@ for (const [target, kind] of Object.entries(targets))
   test(`an instance whose Auto Scaling group has ${target} in store for it: ${kind ?? 'nothing is announced'}`, async () => {
     await using server = await imds({ 'autoscaling/target-lifecycle-state': `${target}\n` });
     const reader = awsMetadata({ base: server.base, clock: quickClock(), source: 'agent' });
-    const found = told(await reader.urgent(signal)).map(({ id, kind, state, deadline, code }) => [
+    const found = value(await reader.urgent(signal)).map(({ id, kind, state, deadline, code }) => [
       id,
       kind,
       state,

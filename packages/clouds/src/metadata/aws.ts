@@ -29,7 +29,7 @@ function tokens(access: MetadataAccess) {
   let kept: { readonly token: string; readonly until: Temporal.Instant } | undefined;
   const fetchToken = async (signal: AbortSignal): Promise<Fetched<string>> => {
     const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(tokenSeconds) };
-    const { told, trouble } = await askMetadata(
+    const { value, trouble } = await askMetadata(
       access,
       { path: '/latest/api/token', method: 'PUT', headers },
       signal,
@@ -40,18 +40,18 @@ function tokens(access: MetadataAccess) {
       return { trouble: { ...trouble, message: `${trouble.message} ${help}` } };
     }
     const help =
-      told.status === 403
+      value.status === 403
         ? 'The metadata service of this instance is turned off (HttpEndpoint): turn it on.'
         : undefined;
-    if (told.status !== 200 || told.text === '')
-      return { trouble: unexpected('/latest/api/token', told, help) };
-    kept = { token: told.text, until: secondsAfter(access.clock.now(), tokenSeconds * 0.8) };
-    return { told: told.text };
+    if (value.status !== 200 || value.text === '')
+      return { trouble: unexpected('/latest/api/token', value, help) };
+    kept = { token: value.text, until: secondsAfter(access.clock.now(), tokenSeconds * 0.8) };
+    return { value: value.text };
   };
   return {
     get: async (signal: AbortSignal): Promise<Fetched<string>> =>
       kept !== undefined && isBefore(access.clock.now(), kept.until)
-        ? { told: kept.token }
+        ? { value: kept.token }
         : fetchToken(signal),
     drop: (): void => {
       kept = undefined;
@@ -67,7 +67,7 @@ type Ask = (path: string, signal: AbortSignal) => Promise<Fetched<MetadataRespon
 function asking(access: MetadataAccess): Ask {
   const session = tokens(access);
   const once: Ask = async (path, signal) => {
-    const { told: token, trouble } = await session.get(signal);
+    const { value: token, trouble } = await session.get(signal);
     if (trouble !== undefined) return { trouble };
     return askMetadata(
       access,
@@ -77,20 +77,20 @@ function asking(access: MetadataAccess): Ask {
   };
   return async (path, signal) => {
     let reply = await once(path, signal);
-    if (typeof reply.told === 'object' && reply.told.status === 401) {
+    if (typeof reply.value === 'object' && reply.value.status === 401) {
       session.drop();
       reply = await once(path, signal);
     }
-    if (typeof reply.told !== 'object') return reply;
-    if (reply.told.status === 404) return { told: 'none' };
-    return reply.told.status === 200 ? reply : { trouble: unexpected(path, reply.told) };
+    if (typeof reply.value !== 'object') return reply;
+    if (reply.value.status === 404) return { value: 'none' };
+    return reply.value.status === 200 ? reply : { trouble: unexpected(path, reply.value) };
   };
 }
 
 async function json(ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<unknown>> {
-  const { told, trouble } = await ask(path, signal);
+  const { value, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
-  return told === 'none' || told.text.trim() === '' ? { told: undefined } : parsed(path, told);
+  return value === 'none' || value.text.trim() === '' ? { value: undefined } : parsed(path, value);
 }
 
 function string(value: Json | undefined): string | undefined {
@@ -203,18 +203,18 @@ function lifecycle(target: string, instance: string, source: string): readonly M
 function identifying(ask: Ask): MetadataReader['identity'] {
   let instance: string | undefined;
   return async signal => {
-    if (instance !== undefined) return { told: instance };
-    const { told, trouble } = await ask('instance-id', signal);
+    if (instance !== undefined) return { value: instance };
+    const { value, trouble } = await ask('instance-id', signal);
     if (trouble !== undefined) return { trouble };
-    if (told === 'none')
+    if (value === 'none')
       return {
         trouble: {
           reason: 'Failed',
           message: 'The metadata service knows no instance-id: is this an EC2 instance?',
         },
       };
-    instance = told.text.trim();
-    return { told: instance };
+    instance = value.text.trim();
+    return { value: instance };
   };
 }
 
@@ -223,16 +223,16 @@ export async function awsRegion(
   access: MetadataAccess,
   signal: AbortSignal,
 ): Promise<Fetched<string>> {
-  const { told, trouble } = await asking(access)('placement/region', signal);
+  const { value, trouble } = await asking(access)('placement/region', signal);
   if (trouble !== undefined) return { trouble };
-  if (told === 'none')
+  if (value === 'none')
     return {
       trouble: {
         reason: 'RegionUnknown',
         message: 'The metadata service knows no placement/region: is this an EC2 instance?',
       },
     };
-  return { told: told.text.trim() };
+  return { value: value.text.trim() };
 }
 
 /**
@@ -244,15 +244,15 @@ function asksTwo(ask: Ask, identity: MetadataReader['identity'], one: string, ot
     if (id.trouble !== undefined) return id;
     const [first, second] = await Promise.all([json(ask, one, signal), json(ask, other, signal)]);
     const trouble = first.trouble ?? second.trouble;
-    return trouble === undefined ? { told: [id.told, first.told, second.told] } : { trouble };
+    return trouble === undefined ? { value: [id.value, first.value, second.value] } : { trouble };
   };
 }
 
 /** Returns the target state of an instance in an Auto Scaling group; empty for any other. */
 async function targetState(ask: Ask, signal: AbortSignal): Promise<Fetched<string>> {
-  const { told, trouble } = await ask('autoscaling/target-lifecycle-state', signal);
+  const { value, trouble } = await ask('autoscaling/target-lifecycle-state', signal);
   if (trouble !== undefined) return { trouble };
-  return { told: told === 'none' ? '' : told.text.trim() };
+  return { value: value === 'none' ? '' : value.text.trim() };
 }
 
 /**
@@ -280,23 +280,23 @@ export function awsMetadata(access: MetadataAccess): MetadataReader {
   return {
     identity,
     urgent: async signal => {
-      const { told, trouble } = await notices(signal);
+      const { value, trouble } = await notices(signal);
       if (trouble !== undefined) return { trouble };
       const target = await targetState(ask, signal);
       if (target.trouble !== undefined) return target;
-      const [id, action, notice] = told;
+      const [id, action, notice] = value;
       return {
-        told: [
+        value: [
           ...interruption(action, id, source, clock.now()),
           ...rebalance(notice, id, source),
-          ...lifecycle(target.told, id, source),
+          ...lifecycle(target.value, id, source),
         ],
       };
     },
     scheduled: async signal => {
-      const { told, trouble } = await maintenances(signal);
+      const { value, trouble } = await maintenances(signal);
       if (trouble !== undefined) return { trouble };
-      const [id, scheduled, history] = told;
+      const [id, scheduled, history] = value;
       // A finished event may be in both for a moment: then the finished one counts.
       const events = machineEvents(
         [...listed(scheduled), ...listed(history)].map(maintenance),
@@ -304,7 +304,7 @@ export function awsMetadata(access: MetadataAccess): MetadataReader {
         source,
         clock.now(),
       );
-      return { told: [...new Map(events.map(event => [event.id, event])).values()] };
+      return { value: [...new Map(events.map(event => [event.id, event])).values()] };
     },
   };
 }

@@ -47,13 +47,13 @@ function event(more: object = {}): object {
 
 async function read(events: unknown) {
   await using server = await imds(events);
-  const { told, trouble } = await azureMetadata({
+  const { value, trouble } = await azureMetadata({
     base: server.base,
     clock: quickClock(),
     source: 'agent',
   }).urgent(signal);
   assert.equal(trouble, undefined);
-  return (told ?? []).map(plain);
+  return (value ?? []).map(plain);
 }
 
 test('an event is told with when it may begin as the deadline', async () => {
@@ -115,8 +115,8 @@ test('the first answer may take two minutes, the later ones 5 s; the name is ask
   const reader = azureMetadata({ base: server.base, clock, source: 'agent' });
   for (let n = 0; n < 3; n += 1) await reader.urgent(signal);
   assert.deepEqual(clock.limits, [5000, 130_000, 5000, 5000]);
-  assert.deepEqual((await reader.scheduled(signal)).told, []);
-  assert.equal((await reader.identity(signal)).told, 'pool-vmss_0');
+  assert.deepEqual((await reader.scheduled(signal)).value, []);
+  assert.equal((await reader.identity(signal)).value, 'pool-vmss_0');
   assert.equal(server.asked.length, 4);
 });
 
@@ -136,12 +136,12 @@ test('reading never says that an event may start; acknowledging says just that',
 test('what is wrong is said', async () => {
   const wrong = async (path: string, answer: Answer): Promise<string> => {
     await using server = await imds([], { [path]: answer });
-    const { trouble, told } = await azureMetadata({
+    const { trouble, value } = await azureMetadata({
       base: server.base,
       clock: quickClock(),
       source: 'agent',
     }).urgent(signal);
-    assert.equal(told, undefined);
+    assert.equal(value, undefined);
     return trouble?.message ?? '';
   };
   assert.match(

@@ -78,23 +78,23 @@ function eventOf(raw: JsonObject, self: Self, source: string): MachineEvent {
 function asking(access: MetadataAccess) {
   return async (question: MetadataRequest, signal: AbortSignal) => {
     const headers = { Metadata: 'true', ...question.headers };
-    const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
+    const { value, trouble } = await askMetadata(access, { ...question, headers }, signal);
     if (trouble !== undefined) return { trouble };
-    return told.status === 200 ? { told } : { trouble: unexpected(question.path, told) };
+    return value.status === 200 ? { value } : { trouble: unexpected(question.path, value) };
   };
 }
 
 type Ask = ReturnType<typeof asking>;
 
 async function selfOf(ask: Ask, signal: AbortSignal): Promise<Fetched<Self>> {
-  const { told, trouble } = await ask({ path: computePath }, signal);
+  const { value, trouble } = await ask({ path: computePath }, signal);
   if (trouble !== undefined) return { trouble };
-  const document = parsed(computePath, told);
+  const document = parsed(computePath, value);
   if (document.trouble !== undefined) return document;
-  const { name, resourceId } = isObject(document.told) ? document.told : {};
+  const { name, resourceId } = isObject(document.value) ? document.value : {};
   if (typeof name !== 'string' || name === '')
-    return { trouble: unexpected(computePath, told, 'It has no name of this machine.') };
-  return { told: { name, resourceId: string(resourceId) } };
+    return { trouble: unexpected(computePath, value, 'It has no name of this machine.') };
+  return { value: { name, resourceId: string(resourceId) } };
 }
 
 async function documentOf(
@@ -102,16 +102,16 @@ async function documentOf(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Fetched<readonly JsonObject[]>> {
-  const { told, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
+  const { value, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
   if (trouble !== undefined) return { trouble };
-  const document = parsed(eventsPath, told);
+  const document = parsed(eventsPath, value);
   if (document.trouble !== undefined) return document;
-  const { Events: events } = isObject(document.told) ? document.told : {};
+  const { Events: events } = isObject(document.value) ? document.value : {};
   if (!Array.isArray(events))
     return {
-      trouble: unexpected(eventsPath, told, 'It has no list of events; it is asked again.'),
+      trouble: unexpected(eventsPath, value, 'It has no list of events; it is asked again.'),
     };
-  return { told: events.filter(isObject) };
+  return { value: events.filter(isObject) };
 }
 
 /**
@@ -136,29 +136,29 @@ export function azureMetadata(access: MetadataAccess): AzureMetadata {
   let self: Self | undefined;
   let answered = false;
   const known = async (signal: AbortSignal): Promise<Fetched<Self>> => {
-    if (self !== undefined) return { told: self };
+    if (self !== undefined) return { value: self };
     const found = await selfOf(ask, signal);
-    self = found.told;
+    self = found.value;
     return found;
   };
   return {
     identity: async signal => {
-      const { told, trouble } = await known(signal);
-      return trouble === undefined ? { told: told.name } : { trouble };
+      const { value, trouble } = await known(signal);
+      return trouble === undefined ? { value: value.name } : { trouble };
     },
     urgent: async signal => {
-      const { told: me, trouble } = await known(signal);
+      const { value: me, trouble } = await known(signal);
       if (trouble !== undefined) return { trouble };
       const document = await documentOf(ask, answered ? 5000 : firstAnswerMs, signal);
       if (document.trouble !== undefined) return document;
       answered = true;
       return {
-        told: document.told
+        value: document.value
           .filter(raw => concerns(raw, me))
           .map(raw => eventOf(raw, me, access.source)),
       };
     },
-    scheduled: async () => ({ told: [] }),
+    scheduled: async () => ({ value: [] }),
     acknowledge: async (eventId, signal) => {
       const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
       const { trouble } = await ask(

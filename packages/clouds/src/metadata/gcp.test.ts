@@ -46,13 +46,13 @@ const hosts = [
 for (const [text, kind, deadline] of hosts) {
   test(`maintenance-event "${text}" is ${kind ?? 'nothing'}`, async () => {
     await using metadata = await server({ 'maintenance-event': { text } });
-    const { told = [] } = await gcpMetadata({
+    const { value = [] } = await gcpMetadata({
       base: metadata.base,
       clock: quickClock(),
       source: 'agent',
     }).urgent(signal);
     assert.deepEqual(
-      [told[0]?.kind, told[0]?.deadline?.toString(), told.length],
+      [value[0]?.kind, value[0]?.deadline?.toString(), value.length],
       [kind, deadline, kind === undefined ? 0 : 1],
     );
   });
@@ -69,7 +69,7 @@ test('machines with GPUs have the notice that is named for them', async () => {
     terminationNoticeSeconds: 3600,
   };
   assert.equal(
-    String((await gcpMetadata(access).urgent(signal)).told?.[0]?.deadline),
+    String((await gcpMetadata(access).urgent(signal)).value?.[0]?.deadline),
     '2030-01-10T01:00:00Z',
   );
 });
@@ -82,7 +82,7 @@ test('a preempted machine has 30 s from when it was first seen, and not more fro
   });
   const clock = quickClock();
   const reader = gcpMetadata({ base: metadata.base, clock, source: 'agent' });
-  const look = async () => (await reader.urgent(signal)).told?.map(plain);
+  const look = async () => (await reader.urgent(signal)).value?.map(plain);
   assert.deepEqual(await look(), []);
   await clock.sleep(10_000);
   text = 'TRUE';
@@ -97,12 +97,12 @@ test('a preempted machine has 30 s from when it was first seen, and not more fro
 
 test('what is planned ahead is told with its window', async () => {
   await using metadata = await server(planned(upcoming));
-  const { told = [] } = await gcpMetadata({
+  const { value = [] } = await gcpMetadata({
     base: metadata.base,
     clock: quickClock(),
     source: 'agent',
   }).scheduled(signal);
-  assert.deepEqual(told.map(plain), [
+  assert.deepEqual(value.map(plain), [
     {
       provider: 'gcp',
       id: 'upcoming-maintenance',
@@ -152,14 +152,14 @@ const documents: readonly (readonly [
 for (const [what, values, wanted] of documents) {
   test(`upcoming-maintenance: ${what} is ${wanted?.join(', ') ?? 'nothing'}`, async () => {
     await using metadata = await server(values);
-    const { told, trouble } = await gcpMetadata({
+    const { value, trouble } = await gcpMetadata({
       base: metadata.base,
       clock: quickClock(),
       source: 'agent',
     }).scheduled(signal);
     assert.equal(trouble, undefined);
     assert.deepEqual(
-      told?.map(({ kind, state }) => [kind, state]),
+      value?.map(({ kind, state }) => [kind, state]),
       wanted === undefined ? [] : [wanted],
     );
   });
@@ -173,10 +173,10 @@ test('a 503 about what was announced before is doubted once', async () => {
     return { text: 'x' };
   });
   const reader = gcpMetadata({ base: metadata.base, clock: quickClock(), source: 'agent' });
-  assert.equal((await reader.scheduled(signal)).told?.length, 1);
+  assert.equal((await reader.scheduled(signal)).value?.length, 1);
   away = true;
   assert.equal((await reader.scheduled(signal)).trouble?.reason, 'Failed');
-  assert.deepEqual((await reader.scheduled(signal)).told, []);
+  assert.deepEqual((await reader.scheduled(signal)).value, []);
 });
 
 test('what is wrong is said', async () => {

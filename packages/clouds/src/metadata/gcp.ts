@@ -36,11 +36,11 @@ function asking(access: MetadataAccess): Ask {
     );
 }
 
-async function value(ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> {
-  const { told, trouble } = await ask(path, signal);
+async function readValue(ask: Ask, path: string, signal: AbortSignal): Promise<Fetched<string>> {
+  const { value, trouble } = await ask(path, signal);
   if (trouble !== undefined) return { trouble };
-  if (told.status === 404) return { told: '' };
-  return told.status === 200 ? { told: told.text.trim() } : { trouble: unexpected(path, told) };
+  if (value.status === 404) return { value: '' };
+  return value.status === 200 ? { value: value.text.trim() } : { trouble: unexpected(path, value) };
 }
 
 /**
@@ -183,18 +183,18 @@ export type GcpAccess = MetadataAccess & {
 function identifying(ask: Ask): MetadataReader['identity'] {
   let name: string | undefined;
   return async signal => {
-    if (name !== undefined) return { told: name };
-    const { told, trouble } = await value(ask, 'name', signal);
+    if (name !== undefined) return { value: name };
+    const { value, trouble } = await readValue(ask, 'name', signal);
     if (trouble !== undefined) return { trouble };
-    if (told === '')
+    if (value === '')
       return {
         trouble: {
           reason: 'Failed',
           message: 'The metadata server knows no instance/name: is this a Compute Engine VM?',
         },
       };
-    name = told;
-    return { told: name };
+    name = value;
+    return { value: name };
   };
 }
 
@@ -202,20 +202,20 @@ function identifying(ask: Ask): MetadataReader['identity'] {
 function planning(ask: Ask): (signal: AbortSignal) => Promise<Fetched<JsonObject | undefined>> {
   let planned = false;
   return async signal => {
-    const { told, trouble } = await ask(upcomingPath, signal);
+    const { value, trouble } = await ask(upcomingPath, signal);
     if (trouble !== undefined) return { trouble };
-    if (told.status === 404) return { told: undefined };
+    if (value.status === 404) return { value: undefined };
     // 503 is the response where nothing was ever announced. After an announcement, the first 503
     // counts as a failure.
-    if (told.status === 503 && !planned) return { told: undefined };
+    if (value.status === 503 && !planned) return { value: undefined };
     planned = false;
-    if (told.status !== 200) return { trouble: unexpected(upcomingPath, told) };
-    if (told.text.trim() === 'NONE' || told.text.trim() === '') return { told: undefined };
-    const document = parsed(upcomingPath, told);
+    if (value.status !== 200) return { trouble: unexpected(upcomingPath, value) };
+    if (value.text.trim() === 'NONE' || value.text.trim() === '') return { value: undefined };
+    const document = parsed(upcomingPath, value);
     if (document.trouble !== undefined) return document;
-    const found = upcomingOf(document.told);
+    const found = upcomingOf(document.value);
     planned = found !== undefined;
-    return { told: found };
+    return { value: found };
   };
 }
 
@@ -236,29 +236,29 @@ export function gcpMetadata(access: GcpAccess): MetadataReader {
       const id = await identity(signal);
       if (id.trouble !== undefined) return id;
       const [host, preempted] = await Promise.all([
-        value(ask, 'maintenance-event', signal),
-        value(ask, 'preempted', signal),
+        readValue(ask, 'maintenance-event', signal),
+        readValue(ask, 'preempted', signal),
       ]);
       if (host.trouble !== undefined) return host;
       if (preempted.trouble !== undefined) return preempted;
       const at = (what: string, is: string): Temporal.Instant => since.of(what, is, clock.now());
-      const events = hostEvent(host.told, id.told, source, at('host', host.told), notice);
+      const events = hostEvent(host.value, id.value, source, at('host', host.value), notice);
       return {
-        told: [
+        value: [
           ...events,
-          ...preemption(preempted.told, id.told, source, at('preempted', preempted.told)),
+          ...preemption(preempted.value, id.value, source, at('preempted', preempted.value)),
         ],
       };
     },
     scheduled: async signal => {
       const id = await identity(signal);
       if (id.trouble !== undefined) return id;
-      const { told, trouble } = await upcoming(signal);
+      const { value, trouble } = await upcoming(signal);
       if (trouble !== undefined) return { trouble };
-      if (told === undefined) return { told: [] };
-      const policy = await value(ask, 'scheduling/on-host-maintenance', signal);
+      if (value === undefined) return { value: [] };
+      const policy = await readValue(ask, 'scheduling/on-host-maintenance', signal);
       if (policy.trouble !== undefined) return policy;
-      return { told: [upcomingEvent(told, policy.told === 'TERMINATE', id.told, source)] };
+      return { value: [upcomingEvent(value, policy.value === 'TERMINATE', id.value, source)] };
     },
   };
 }

@@ -69,7 +69,7 @@ export async function askMetadata(
   using deadline = new Deadline(access.clock, timeoutMs, [signal]);
   try {
     const asking = { method, url, headers, ...(body !== undefined && { body }) };
-    return { told: await exchange(asking, deadline.signal) };
+    return { value: await exchange(asking, deadline.signal) };
   } catch (error) {
     signal.throwIfAborted();
     if (isDefect(error)) throw error;
@@ -98,17 +98,17 @@ export function unexpected(
   { status, text }: MetadataResponse,
   help = 'It is asked again.',
 ): SourceError {
-  const said = text.trim().replace(/\s+/g, ' ').slice(0, 100);
+  const body = text.trim().replace(/\s+/g, ' ').slice(0, 100);
   return {
     reason: 'Failed',
-    message: `The metadata service answered ${path} with HTTP ${status}${said === '' ? '' : `: ${said}`}. ${help}`,
+    message: `The metadata service answered ${path} with HTTP ${status}${body === '' ? '' : `: ${body}`}. ${help}`,
   };
 }
 
 /** Parses JSON; returns a failure when it is invalid. */
 export function parsed(path: string, reply: MetadataResponse): Fetched<unknown> {
   try {
-    return { told: JSON.parse(reply.text) as unknown };
+    return { value: JSON.parse(reply.text) as unknown };
   } catch {
     return { trouble: unexpected(path, reply, 'That is not JSON; it is asked again.') };
   }
@@ -136,7 +136,7 @@ const probes: readonly Probe[] = [
       headers: { Metadata: 'true' },
     },
     is: reply => {
-      const document = parsed('', reply).told;
+      const document = parsed('', reply).value;
       return isObject(document) && typeof document['vmId'] === 'string';
     },
   },
@@ -164,13 +164,13 @@ export async function detectCloud(options: {
 }): Promise<MetadataProvider | undefined> {
   const { signal, timeoutMs = 2000, ...rest } = options;
   const asked = probes.map(async ({ question, is }): Promise<boolean> => {
-    const { told }: Fetched<MetadataResponse> = await askMetadata(
+    const { value }: Fetched<MetadataResponse> = await askMetadata(
       { ...rest, source: '' },
       { ...question, timeoutMs },
       signal,
     );
-    return told !== undefined && told.status === 200 && is(told);
+    return value !== undefined && value.status === 200 && is(value);
   });
-  const answers = await Promise.all(asked);
-  return probes[answers.indexOf(true)]?.provider;
+  const responses = await Promise.all(asked);
+  return probes[responses.indexOf(true)]?.provider;
 }

@@ -62,7 +62,7 @@ function sightingOf(
   scheduled: Events,
 ): OwnMachineObservation {
   const trouble = urgent.trouble ?? scheduled.trouble;
-  const events = [...(urgent.told ?? []), ...(scheduled.told ?? [])];
+  const events = [...(urgent.value ?? []), ...(scheduled.value ?? [])];
   const looked = new Set(trouble === undefined ? [instance] : []);
   return {
     source,
@@ -79,11 +79,11 @@ function textOf({ looked, ...rest }: OwnMachineObservation): string {
 }
 
 /** Logs a failure once, not at every read, and its end. */
-function complaining(log: Log, provider: string): (trouble: SourceError | undefined) => void {
-  let said: string | undefined;
+function troubleLogger(log: Log, provider: string): (trouble: SourceError | undefined) => void {
+  let lastReason: string | undefined;
   return trouble => {
-    if (trouble?.reason === said) return;
-    said = trouble?.reason;
+    if (trouble?.reason === lastReason) return;
+    lastReason = trouble?.reason;
     if (trouble === undefined) log.info('the metadata service responds again', { provider });
     else
       log.warn('failed to read the metadata service', {
@@ -98,19 +98,19 @@ function complaining(log: Log, provider: string): (trouble: SourceError | undefi
  * Returns a function that reports changed observations; it returns false when that failed and must
  * be repeated.
  */
-function telling({
+function publisher({
   seen,
   log,
   defects,
   provider,
 }: MetadataWatch): (sighting: OwnMachineObservation) => Promise<boolean> {
-  let told: string | undefined;
+  let published: string | undefined;
   return async sighting => {
     const text = textOf(sighting);
-    if (text === told) return true;
+    if (text === published) return true;
     try {
       await seen(sighting);
-      told = text;
+      published = text;
       return true;
     } catch (error) {
       const why = defects.textOf('Process', `metadata of ${provider}`, error);
@@ -134,7 +134,7 @@ function looking(
   scheduledEvery: number,
 ) {
   let [instance, due] = ['', -Infinity];
-  let scheduled: Events = { told: [] };
+  let scheduled: Events = { value: [] };
   const read = async (signal: AbortSignal): Promise<Events> => {
     const urgent = await reader.urgent(signal);
     const now = clock.now().epochMilliseconds;
@@ -143,7 +143,7 @@ function looking(
         scheduled = await reader.scheduled(signal);
         due = now + scheduledEvery;
       }
-      instance = (await reader.identity(signal)).told ?? instance;
+      instance = (await reader.identity(signal)).value ?? instance;
     }
     return urgent;
   };
@@ -157,7 +157,7 @@ function looking(
       return {
         trouble: {
           reason: 'Failed',
-          message: defects.tell('Process', `metadata of ${provider}`, error),
+          message: defects.report('Process', `metadata of ${provider}`, error),
         },
       };
     });
@@ -193,13 +193,13 @@ export async function watchMetadata(options: MetadataWatch): Promise<void> {
     scheduledEvery,
   );
   const backoff = new Backoff({ firstMs: Math.max(every, 1000), longestMs: maxWaitMs, random });
-  const complain = complaining(log, provider);
-  const tell = telling(options);
+  const complain = troubleLogger(log, provider);
+  const publish = publisher(options);
   try {
     while (!signal.aborted) {
       const { sighting, answered } = await look(signal);
       complain(sighting.trouble);
-      const well = (await tell(sighting)) && answered;
+      const well = (await publish(sighting)) && answered;
       if (well) backoff.reset();
       await clock.sleep(well ? every : backoff.next(), signal);
     }

@@ -75,12 +75,12 @@ export function serverHistoryOf(snapshot: HostSnapshot, server: string): ServerH
     last?.status === 'cancelled'
       ? 'its migration was aborted'
       : 'its migration failed, and Nova does not say why';
-  const told = last === undefined ? undefined : (snapshot.reasons.get(last.id) ?? abandoned);
+  const knownReason = last === undefined ? undefined : (snapshot.reasons.get(last.id) ?? abandoned);
   return {
     current: newest(own.filter(isUnderWay)),
     done: newest(recent.filter(hasSucceeded)),
     tries,
-    reason: isRefusalLater ? refusal.message : told,
+    reason: isRefusalLater ? refusal.message : knownReason,
     next: at && secondsAfter(at, pauseSeconds(tries)),
   };
 }

@@ -145,17 +145,20 @@ function isLate(
 }
 
 /** Returns the event with its new announcement, and the fields that are remembered of it. */
-function takenOver({ occurrence, announcedAt }: MachineEvent, told: MachineEvent): MachineEvent {
+function takenOver(
+  { occurrence, announcedAt }: MachineEvent,
+  announced: MachineEvent,
+): MachineEvent {
   return {
-    ...told,
+    ...announced,
     ...(occurrence !== undefined && { occurrence }),
-    ...(announcedAt !== undefined && told.announcedAt === undefined && { announcedAt }),
+    ...(announcedAt !== undefined && announced.announcedAt === undefined && { announcedAt }),
   };
 }
 
-function reopen(known: MachineEvent, told: MachineEvent): MachineEvent {
+function reopen(known: MachineEvent, announced: MachineEvent): MachineEvent {
   return {
-    ...takenOver(known, told),
+    ...takenOver(known, announced),
     occurrence: (known.occurrence ?? 1) + 1,
   };
 }
@@ -165,12 +168,14 @@ function reopen(known: MachineEvent, told: MachineEvent): MachineEvent {
  * only if it is further on: one of the two always lags behind. If the source that ended an event
  * announces it again, that is another occurrence.
  */
-function updated(known: MachineEvent, told: MachineEvent): MachineEvent {
-  if (known.source !== told.source)
-    return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
+function updated(known: MachineEvent, announced: MachineEvent): MachineEvent {
+  if (known.source !== announced.source)
+    return progress[announced.state] > progress[known.state]
+      ? { ...known, state: announced.state }
+      : known;
   const isOver = !isPending(known);
-  if (isLate(known, told, isOver)) return known;
-  return isOver && isPending(told) ? reopen(known, told) : takenOver(known, told);
+  if (isLate(known, announced, isOver)) return known;
+  return isOver && isPending(announced) ? reopen(known, announced) : takenOver(known, announced);
 }
 
 /**
@@ -188,11 +193,11 @@ function closeMissingEvent(event: MachineEvent, now: Temporal.Instant): MachineE
  * Reports whether it is the same event as another source has announced it: the seed's objects
  * contain code and id only.
  */
-function isSeedOf(known: MachineEvent, told: MachineEvent): boolean {
+function isSeedOf(known: MachineEvent, announced: MachineEvent): boolean {
   return (
     known.source === 'machine-maintenance-operator' &&
-    told.provider === known.provider &&
-    (known.id === told.id || known.id === told.code)
+    announced.provider === known.provider &&
+    (known.id === announced.id || known.id === announced.code)
   );
 }
 
@@ -203,13 +208,13 @@ function isSeedOf(known: MachineEvent, told: MachineEvent): boolean {
  */
 export function mergeEvents(
   known: readonly MachineEvent[],
-  told: readonly MachineEvent[],
+  announced: readonly MachineEvent[],
   look: { readonly source: string; readonly complete: boolean },
   now: Temporal.Instant,
 ): readonly MachineEvent[] {
-  const fresh = new Map(told.map(event => [idOf(event), event]));
+  const fresh = new Map(announced.map(event => [idOf(event), event]));
   const kept = known
-    .filter(event => !told.some(one => isSeedOf(event, one)))
+    .filter(event => !announced.some(one => isSeedOf(event, one)))
     .map(event => {
       const news = fresh.get(idOf(event));
       fresh.delete(idOf(event));

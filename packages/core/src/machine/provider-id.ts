@@ -204,10 +204,10 @@ const agentSchemes: ReadonlyMap<string, string> = new Map([
  * contradiction.
  */
 export function isAgentsOwn(
-  told: { readonly provider: string; readonly instance: string },
+  reported: { readonly provider: string; readonly instance: string },
   providerId: string | undefined,
 ): boolean {
   const cloud = agentSchemes.get(schemeOf(providerId ?? '') ?? '');
   if (providerId === undefined || cloud === undefined) return true;
-  return cloud === told.provider && isSameInstance(providerId, told.instance);
+  return cloud === reported.provider && isSameInstance(providerId, reported.instance);
 }

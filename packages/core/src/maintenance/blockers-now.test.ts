@@ -24,11 +24,11 @@ test('what the status stores is told as it stands, by pod, server or volume', ()
       pod: { namespace: 'shop', name: 'a' },
       message: 'full',
       remedy: 'wait',
-      since,
+      startTime: since,
     },
-    { reason: 'Server', server: { name: 'vm-1' }, message: 'locked', since },
-    { reason: 'VolumeAttached', volume: 'pv-1', message: 'attached', since },
-    { reason: 'Other', message: 'odd', since },
+    { reason: 'Server', server: { name: 'vm-1' }, message: 'locked', startTime: since },
+    { reason: 'VolumeAttached', volume: 'pv-1', message: 'attached', startTime: since },
+    { reason: 'Other', message: 'odd', startTime: since },
   ];
   assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers } }), twice, at(0)), [
     { reason: 'PodDisruptionBudget', what: 'shop/a', message: 'full', since, remedy: 'wait' },

@@ -22,7 +22,7 @@ type Stored = {
   readonly server?: { readonly name: string };
   readonly message: string;
   readonly remedy?: string;
-  readonly since: string;
+  readonly startTime: string;
 };
 
 /**
@@ -31,9 +31,9 @@ type Stored = {
  */
 function storedBlockers(request: MaintenanceRequest): readonly BlockerSummary[] {
   const { blockers = [] } = request.status as { readonly blockers?: readonly Stored[] };
-  return blockers.map(({ reason, pod, volume = '', server, message, remedy, since }) => {
+  return blockers.map(({ reason, pod, volume = '', server, message, remedy, startTime }) => {
     const what = pod ? `${pod.namespace}/${pod.name}` : (server?.name ?? volume);
-    return { reason, what, message, since, ...(remedy !== undefined && { remedy }) };
+    return { reason, what, message, since: startTime, ...(remedy !== undefined && { remedy }) };
   });
 }
 

@@ -180,10 +180,10 @@ export function successorOf(key: string, view: OperatorView): Successor {
       };
 }
 
-type Nobody = Extract<Successor, { readonly why: string }>;
+type NoSuccessor = Extract<Successor, { readonly why: string }>;
 
 /** Returns the text for a drained node that the operator's own pod stays on. */
-export function staysText(key: string, { why, remedy }: Nobody): string {
+export function staysText(key: string, { why, remedy }: NoSuccessor): string {
   return `pod ${key} of the operator stays on the node, for no other node may run it (${why}): its kubelet starts it again with the node; delete neither the node nor its machine. What helps: ${remedy}`;
 }
 

@@ -183,14 +183,14 @@ export function unansweredStep(
     readonly node?: string;
     readonly until?: string;
   }[];
-  const said = stored.find(({ node }) => node === one.node);
-  const until = readTime(said?.until);
+  const storedWait = stored.find(({ node }) => node === one.node);
+  const until = readTime(storedWait?.until);
   return {
     slot: one,
-    ...(said && {
+    ...(storedWait && {
       waiting: {
-        reason: said.reason,
-        message: said.message,
+        reason: storedWait.reason,
+        message: storedWait.message,
         node: one.node,
         ...(until && { until }),
       },

@@ -106,9 +106,9 @@ function stateOf(view: PlanView, stop: Stop | undefined, now: Temporal.Instant):
   const { inFlight } = view.snapshot.plan;
   if (start.over && inFlight.length === 0)
     return { phase: 'Complete', message: progress(view), start };
-  const asked = start.waiting.find(({ reason }) => reason === 'Approval');
-  if (asked !== undefined && inFlight.length === 0)
-    return { phase: 'AwaitingApproval', message: asked.message, warning: true, start };
+  const awaited = start.waiting.find(({ reason }) => reason === 'Approval');
+  if (awaited !== undefined && inFlight.length === 0)
+    return { phase: 'AwaitingApproval', message: awaited.message, warning: true, start };
   return { phase: 'Running', message: progress(view), start };
 }
 
@@ -221,9 +221,9 @@ function beside(
     halted && isUnderWayAtAll(view)
       ? [runHooks(view.snapshot, { at: 'OnHalt', scope: haltScope }, now)]
       : [];
-  const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
+  const awaited = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
   const rehearsal = runRehearsal(view, phase, now);
-  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: withdrawsHooks(plan) });
+  const hooks = hooksToStore(view.snapshot, awaited, { halted, withdrawn: withdrawsHooks(plan) });
   return {
     stored: {
       preparing: preparation.preparing,

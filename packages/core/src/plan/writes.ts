@@ -402,7 +402,7 @@ export function recordWrite(
 ): Write {
   const slice = sliceFor(slices, verdict);
   const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
-  const said = announce(
+  const event = announce(
     plan,
     type,
     `Node${verdict.verdict}`,
@@ -413,7 +413,7 @@ export function recordWrite(
   const common = {
     description: 'record the verdict',
     cache: 'planRecords',
-    events: [said],
+    events: [event],
   } as const;
   if (slice !== undefined) {
     return {
@@ -509,7 +509,7 @@ export function ownWrite(
   plan: Plan,
   what: string,
   finalizers: readonly string[],
-  said: readonly KubeEvent[],
+  events: readonly KubeEvent[],
 ): Write {
   return {
     description: what,
@@ -518,6 +518,6 @@ export function ownWrite(
     path: pathOfPlan(plan),
     body: { metadata: { finalizers, resourceVersion: plan.resourceVersion } },
     cache: 'plans',
-    events: said,
+    events,
   };
 }

@@ -132,8 +132,8 @@ export function quorumAllows(
   members: readonly Member[],
   wanted: ReadonlySet<string>,
 ): QuorumVerdict {
-  const asked = members.find(({ name }) => name === nodeName);
-  if (asked === undefined || !asked.ready) return { allowed: true };
+  const member = members.find(({ name }) => name === nodeName);
+  if (member === undefined || !member.ready) return { allowed: true };
   const needed = Math.floor(members.length / 2) + 1;
   const out = members.filter(
     ({ name, ready, held }) => name !== nodeName && (!ready || held || wanted.has(name)),
@@ -230,9 +230,9 @@ export function etcdAllows(seen: {
   readonly guardPods: readonly Pod[];
   readonly nodeName: string;
 }): Exclude<GuardVerdict, { readonly kind: 'checkPods' }> {
-  const said = guardVerdict(seen.budgets);
-  if (said.kind !== 'checkPods') return said;
-  const wanted = Object.entries(said.labels);
+  const verdict = guardVerdict(seen.budgets);
+  if (verdict.kind !== 'checkPods') return verdict;
+  const wanted = Object.entries(verdict.labels);
   const guard = seen.guardPods.find(
     ({ nodeName, labels }) =>
       nodeName === seen.nodeName && wanted.every(([key, value]) => labels[key] === value),

@@ -36,8 +36,8 @@ export function calendarOf(windows: readonly MaintenanceWindow[]): Calendar {
 }
 
 /** Returns the strictest value: a prohibition by one window applies. */
-function strictest<T>(words: readonly T[], said: readonly T[]): T | undefined {
-  return words.find(word => said.includes(word));
+function strictest<T>(words: readonly T[], given: readonly T[]): T | undefined {
+  return words.find(word => given.includes(word));
 }
 
 /** Returns the effect on a running drain when the last of them closes. */
@@ -61,8 +61,8 @@ function missedOf({ windows }: Calendar): Missed {
 
 /** Returns the expected seconds of a maintenance according to the windows; the longest. */
 function saidOf({ windows }: Calendar): number | undefined {
-  const said = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
-  return said.length === 0 ? undefined : Math.max(...said);
+  const given = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
+  return given.length === 0 ? undefined : Math.max(...given);
 }
 
 function freezesOf({ windows }: Calendar): readonly Span[] {

@@ -160,9 +160,9 @@ export function cronProblem(cron: string, timeZone: string): string | undefined 
     const next = reader(cron, timeZone).nextRun(new Date(0));
     return next === null ? `cron "${cron}" never comes true` : undefined;
   } catch (error) {
-    const said =
+    const why =
       error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error);
-    return `cron "${cron}" cannot be read: ${said}`;
+    return `cron "${cron}" cannot be read: ${why}`;
   }
 }
 

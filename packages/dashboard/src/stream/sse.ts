@@ -111,8 +111,8 @@ export class SseClient {
       if (next === 'nothing') return;
       if (next === 'forgotten') {
         const { revision, scene } = this.#source.snapshot();
-        this.#tell('scene', revision, JSON.stringify(scene));
-      } else this.#tell('delta', next.revision, next.text);
+        this.#send('scene', revision, JSON.stringify(scene));
+      } else this.#send('delta', next.revision, next.text);
     }
   }
 
@@ -125,7 +125,7 @@ export class SseClient {
     this.#response.destroy();
   }
 
-  #tell(event: 'scene' | 'delta', revision: number, text: string): void {
+  #send(event: 'scene' | 'delta', revision: number, text: string): void {
     this.#revision = revision;
     this.#write(`event: ${event}\nid: ${this.#source.run}.${revision}\ndata: ${text}\n\n`);
   }

@@ -61,7 +61,7 @@ type Followed<T extends CachedObject> = {
   readonly what: string;
   readonly collection: Collection;
   readonly project: (raw: unknown) => T | undefined;
-  readonly told: (change: Change<T>) => void;
+  readonly onChange: (change: Change<T>) => void;
   /** Whether a cluster may lack the collection: then its absence is no error. */
   readonly mayLack?: true;
 };
@@ -99,14 +99,14 @@ export class Collections {
 
   /** Watches a collection until the signal is aborted. */
   follow<T extends CachedObject>(
-    { what, collection, project, told, mayLack }: Followed<T>,
+    { what, collection, project, onChange, mayLack }: Followed<T>,
     signal: AbortSignal,
   ): Promise<void> {
     this.#loading.add(what);
     const sink: WatchHandler<T> = {
       changed: change => {
         this.#heard(what);
-        told(change);
+        onChange(change);
         this.#changed();
       },
       synced: () => {
@@ -281,7 +281,7 @@ export class PodWatch {
   }
 
   /** Applies a change; returns the affected nodes. */
-  told(change: Change<Pod>): readonly string[] {
+  onChange(change: Change<Pod>): readonly string[] {
     const { object } = change;
     const isGone = change.type === 'removed';
     this.#workloads.changed(this.#objectIndex.pods.get(object.key), isGone ? undefined : object);

@@ -95,9 +95,9 @@ export class Observer {
       what: string,
       path: string,
       project: (raw: unknown) => T | undefined,
-      told: (change: Change<T>) => void,
+      onChange: (change: Change<T>) => void,
     ): Promise<void> =>
-      this.#collections.follow({ what, collection: { path }, project, told }, signal);
+      this.#collections.follow({ what, collection: { path }, project, onChange }, signal);
     await Promise.all([
       follow('nodes', '/api/v1/nodes', readNode, change => this.#nodeTold(change)),
       follow('pods', '/api/v1/pods', readPod, change => this.#podTold(change)),
@@ -200,19 +200,19 @@ export class Observer {
         request,
       };
     };
-    const told = (change: Change<Wanted>): void => this.#requestTold(change);
+    const onChange = (change: Change<Wanted>): void => this.#onRequest(change);
     const { name: what, path } = adapter;
     return this.#collections.follow(
-      { what, collection: { path }, project, told, mayLack: true },
+      { what, collection: { path }, project, onChange, mayLack: true },
       signal,
     );
   }
 
   #followEvents(component: string, signal: AbortSignal): Promise<void> {
     const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
-    const told = (change: Change<TimelineEvent>): void => this.#moments.apply(change);
+    const onChange = (change: Change<TimelineEvent>): void => this.#moments.apply(change);
     return this.#collections.follow(
-      { what: 'events', collection, project: readTimelineEvent, told },
+      { what: 'events', collection, project: readTimelineEvent, onChange },
       signal,
     );
   }
@@ -222,7 +222,7 @@ export class Observer {
   }
 
   #podTold(change: Change<Pod>): void {
-    for (const node of this.#pods.told(change)) this.#judgeAgain(node);
+    for (const node of this.#pods.onChange(change)) this.#judgeAgain(node);
   }
 
   #budgetTold(change: Change<ReturnType<typeof readBudget>>): void {
@@ -232,7 +232,7 @@ export class Observer {
     for (const node of this.#objectIndex.requests.groups()) this.#judgeAgain(node);
   }
 
-  #requestTold(change: Change<Wanted>): void {
+  #onRequest(change: Change<Wanted>): void {
     const object = { ...change.object.request };
     for (const node of this.#objectIndex.requests.apply({
       type: change.type === 'removed' ? 'removed' : 'added',
@@ -259,7 +259,7 @@ export class Observer {
     try {
       this.#draw(name);
     } catch (error) {
-      this.#options.defects.tell('Process', `dashboard of ${name}`, error);
+      this.#options.defects.report('Process', `dashboard of ${name}`, error);
     }
   }
 

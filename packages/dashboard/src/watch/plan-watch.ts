@@ -84,15 +84,15 @@ export class PlanWatch {
 
   /** Watches until the signal is aborted. A cluster may lack the kind. */
   run(collections: Collections, { readPlan }: PlanClient, signal: AbortSignal): Promise<void> {
-    const told = (change: Change<Plan>): void => this.#told(change);
+    const onChange = (change: Change<Plan>): void => this.#onPlan(change);
     const collection = { path: plansPath };
     return collections.follow(
-      { what: 'maintenance plans', collection, project: readPlan, told, mayLack: true },
+      { what: 'maintenance plans', collection, project: readPlan, onChange, mayLack: true },
       signal,
     );
   }
 
-  #told({ type, object }: Change<Plan>): void {
+  #onPlan({ type, object }: Change<Plan>): void {
     const before = this.#selectionOf(object.key);
     if (type === 'removed') {
       this.#plans.delete(object.key);
@@ -149,7 +149,7 @@ export class MachineWatch {
           what: 'machine maintenances',
           collection: { path: machineMaintenancesPath },
           project: raw => requestIn(read.readMaintenance(raw)),
-          told: change => this.#requestTold(change),
+          onChange: change => this.#onRequest(change),
           mayLack: true,
         },
         signal,
@@ -159,7 +159,7 @@ export class MachineWatch {
           what: 'maintenance windows',
           collection: { path: windowsPath },
           project: read.readWindow,
-          told: change => this.#windowTold(change),
+          onChange: change => this.#onWindow(change),
           mayLack: true,
         },
         signal,
@@ -167,7 +167,7 @@ export class MachineWatch {
     ]);
   }
 
-  #requestTold({ type, object }: Change<MachineRequest>): void {
+  #onRequest({ type, object }: Change<MachineRequest>): void {
     const { node } = machineView(object);
     if (node !== undefined) this.#touched(node);
     if (type === 'removed') {
@@ -179,7 +179,7 @@ export class MachineWatch {
     this.machines.put(machineView(object));
   }
 
-  #windowTold({ type, object }: Change<MaintenanceWindow>): void {
+  #onWindow({ type, object }: Change<MaintenanceWindow>): void {
     if (type === 'removed') this.windows.drop(object.key);
     else this.windows.put(windowView(object));
   }

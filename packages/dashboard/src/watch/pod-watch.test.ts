@@ -42,10 +42,10 @@ function watching() {
     });
   };
   const put = (...given: Parameters<typeof pod>): void => {
-    watch.told({ type: 'added', object: pod(...given) });
+    watch.onChange({ type: 'added', object: pod(...given) });
   };
   const drop = (name: string): void => {
-    watch.told({ type: 'removed', object: pod(name) });
+    watch.onChange({ type: 'removed', object: pod(name) });
   };
   const lows = (): readonly string[] => {
     watch.settle(now);

@@ -252,9 +252,9 @@ function oneNode(
 ): readonly ActivityItem[] {
   if (before === undefined)
     return node.missing ? [] : [line(at, node.key, 'has joined the cluster')];
-  const told = new Set(blockersOf(before).map(({ message }) => message));
+  const known = new Set(blockersOf(before).map(({ message }) => message));
   const blockers = blockersOf(node)
-    .filter(({ message }) => !told.has(message))
+    .filter(({ message }) => !known.has(message))
     .map(({ message, whats }) =>
       line(at, node.key, `${plural(whats.length, 'pod is', 'pods are')} blocked: ${message}`, {
         warning: true,

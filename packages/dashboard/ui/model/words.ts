@@ -239,10 +239,10 @@ const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
 /** Returns `5 due, 1 in flight`, without counts of zero. */
 export function countsText({ counts }: PlanSummary): string {
   if (counts === undefined) return 'not reconciled by an operator yet';
-  const said = countWords.flatMap(([name, word]) =>
+  const parts = countWords.flatMap(([name, word]) =>
     counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : [],
   );
-  return said.length === 0 ? 'no node is due' : said.join(', ');
+  return parts.length === 0 ? 'no node is due' : parts.join(', ');
 }
 
 /** Returns the number of nodes of all stages in this run, and of those done. */

@@ -99,10 +99,10 @@ function runProgram({ command, args, env, terminal, longestMs }: ExecPlugin): Pr
     child.once('error', error => reject(error));
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(Buffer.concat(output).toString('utf8'));
-      const said = Buffer.concat(complaints).toString('utf8').trim().slice(0, 2000);
+      const complaint = Buffer.concat(complaints).toString('utf8').trim().slice(0, 2000);
       reject(
         new Error(
-          `it ended with ${signal ?? `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
+          `it ended with ${signal ?? `exit code ${code}`}${complaint === '' ? '' : `: ${complaint}`}`,
         ),
       );
     });

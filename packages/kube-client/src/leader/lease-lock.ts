@@ -197,7 +197,7 @@ export class LeaseLock {
       );
       return response.status === 200;
     } catch (error) {
-      if (isDefect(error)) this.#options.defects.tell('Process', this.#path, error);
+      if (isDefect(error)) this.#options.defects.report('Process', this.#path, error);
       return false;
     }
   }

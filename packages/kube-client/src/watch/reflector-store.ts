@@ -86,8 +86,8 @@ export class ReflectorStore<T extends CachedObject> {
     // that was seen.
     if (before !== undefined && before.uid !== object.uid) this.#forget(identity.name);
     this.#objects.set(identity.name, object);
-    if (before === undefined || before.uid !== object.uid) this.#tell({ type: 'added', object });
-    else this.#tell({ type: 'changed', object, before });
+    if (before === undefined || before.uid !== object.uid) this.#notify({ type: 'added', object });
+    else this.#notify({ type: 'changed', object, before });
   }
 
   /** Removes an object; `raw` is its last state. */
@@ -124,18 +124,18 @@ export class ReflectorStore<T extends CachedObject> {
   #forget(name: string, last = this.#objects.get(name)): void {
     if (last === undefined) return;
     this.#objects.delete(name);
-    this.#tell({ type: 'removed', object: last });
+    this.#notify({ type: 'removed', object: last });
   }
 
-  #tell(change: Change<T>): void {
+  #notify(change: Change<T>): void {
     this.#guard(change.type, () => this.#handler.changed(change), change.object.key);
   }
 
-  #guard(what: string, tell: () => void, object?: string): void {
+  #guard(what: string, call: () => void, object?: string): void {
     try {
-      tell();
+      call();
     } catch (error) {
-      this.#defects.tell('Watch', `${this.#path} ${object ?? what}`, error);
+      this.#defects.report('Watch', `${this.#path} ${object ?? what}`, error);
     }
   }
 
@@ -144,7 +144,7 @@ export class ReflectorStore<T extends CachedObject> {
       const object = this.#project(raw);
       return object === undefined ? { kind: 'excluded' } : { kind: 'kept', object };
     } catch (error) {
-      this.#defects.tell('Watch', `${this.#path} ${identity.name}`, error);
+      this.#defects.report('Watch', `${this.#path} ${identity.name}`, error);
       return { kind: 'unreadable' };
     }
   }

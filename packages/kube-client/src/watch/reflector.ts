@@ -158,11 +158,11 @@ class Reflector<T extends CachedObject> {
       seconds: Math.round(300 + 300 * random()),
       quietMs: this.#silent === 0 ? quietMs : 2 * quietMs,
     };
-    const tell = (line: Parameters<Parameters<typeof watchOnce>[3]>[0]): void => {
+    const onLine = (line: Parameters<Parameters<typeof watchOnce>[3]>[0]): void => {
       spoke = true;
       this.#heard(line, signal);
     };
-    const end = await watchOnce(api, clock, request, tell, signal);
+    const end = await watchOnce(api, clock, request, onLine, signal);
     return this.#ended(end, spoke, clock.now().epochMilliseconds - beganMs);
   }
 

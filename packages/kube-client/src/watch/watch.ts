@@ -265,7 +265,7 @@ export async function watchOnce(
   streams: Streams,
   clock: Clock,
   request: WatchRequest,
-  tell: (line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>) => void,
+  onLine: (line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>) => void,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
   const cut = new AbortController();
@@ -278,7 +278,7 @@ export async function watchOnce(
     }
     using idleTimeout = new IdleTimeout({ clock, quietMs, longestMs: seconds * 1000 + graceMs });
     idleTimeout.signal.addEventListener('abort', () => cut.abort(idleTimeout.signal.reason));
-    return await follow(response.chunks, idleTimeout, tell);
+    return await follow(response.chunks, idleTimeout, onLine);
   } catch (error) {
     return { kind: 'broken', error };
   } finally {
@@ -291,7 +291,7 @@ export async function watchOnce(
 async function follow(
   chunks: AsyncIterable<Uint8Array>,
   idleTimeout: IdleTimeout,
-  tell: Parameters<typeof watchOnce>[3],
+  onLine: Parameters<typeof watchOnce>[3],
 ): Promise<WatchEnd> {
   try {
     for await (const lines of linesOf(chunks)) {
@@ -300,7 +300,7 @@ async function follow(
         const line = readLine(text);
         if (line.kind === 'garbled') return line;
         if (line.kind === 'refused') return { ...line, headers: {}, opened: true };
-        tell(line);
+        onLine(line);
       }
     }
     return { kind: 'closed' };

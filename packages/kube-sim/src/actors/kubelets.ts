@@ -60,7 +60,7 @@ export class Kubelets {
   readonly #pace: Pace;
   readonly #isAlive: (node: Stored) => boolean;
   /** Time at which terminating pods received their signal, by UID. */
-  readonly #told = new Map<string, number>();
+  readonly #begunAt = new Map<string, number>();
   /** Pending timers, by the pod's UID. */
   readonly #timers = new Map<string, () => void>();
   readonly #staticPods: StaticPods;
@@ -74,7 +74,7 @@ export class Kubelets {
   }
 
   /** Receives every change of nodes and pods. */
-  told({ resource, type, object }: StoreChange): void {
+  onChange({ resource, type, object }: StoreChange): void {
     if (resource === 'nodes') {
       if (type !== 'removed' && this.#isAlive(object)) this.back(object.metadata.name);
       return;
@@ -102,7 +102,7 @@ export class Kubelets {
 
   #forget(uid: string): void {
     this.#cancel(uid);
-    this.#told.delete(uid);
+    this.#begunAt.delete(uid);
   }
 
   /**
@@ -110,11 +110,11 @@ export class Kubelets {
    * late uses these.
    */
   #begun({ metadata: { uid, deletionTimestamp = '' } }: Stored, graceMs: number): number {
-    const known = this.#told.get(uid);
+    const known = this.#begunAt.get(uid);
     if (known !== undefined) return known;
-    const [said, now] = [Date.parse(deletionTimestamp) - graceMs, this.#cluster.nowMs()];
-    const begun = now - said < 1000 ? now : said;
-    this.#told.set(uid, begun);
+    const [begunMs, now] = [Date.parse(deletionTimestamp) - graceMs, this.#cluster.nowMs()];
+    const begun = now - begunMs < 1000 ? now : begunMs;
+    this.#begunAt.set(uid, begun);
     return begun;
   }
 

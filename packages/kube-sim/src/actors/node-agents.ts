@@ -135,7 +135,7 @@ export class NodeAgents {
   }
 
   /** Receives every change of nodes. */
-  told({ resource, type, object }: StoreChange): void {
+  onChange({ resource, type, object }: StoreChange): void {
     if (resource !== 'nodes') return;
     const { name } = object.metadata;
     if (type === 'removed') {

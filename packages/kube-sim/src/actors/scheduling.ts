@@ -56,7 +56,7 @@ export class Scheduling {
   }
 
   /** Receives every change of nodes and pods. */
-  told(change: StoreChange): void {
+  onChange(change: StoreChange): void {
     const { resource, object } = change;
     if (resource === 'nodes') this.#nodeChanged(change);
     if (resource !== 'pods') return;

@@ -225,7 +225,7 @@ export class AdmissionHandler {
     try {
       return await this.#decide(kind, review);
     } catch (error) {
-      return denied(this.#options.defects.tell('Webhook', kind.name, error));
+      return denied(this.#options.defects.report('Webhook', kind.name, error));
     }
   }
 
@@ -319,7 +319,7 @@ export class AdmissionHandler {
     try {
       await work;
     } catch (error) {
-      this.#options.defects.tell('Webhook', 'reservation', error);
+      this.#options.defects.report('Webhook', 'reservation', error);
     }
   }
 }

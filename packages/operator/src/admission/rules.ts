@@ -50,11 +50,11 @@ async function anyGuard({ api, kind, node, signal }: QuorumQuestion): Promise<Ad
   const budgets = await listLive(api, budgetsPath, {}, signal);
   if (budgets.kind === 'unreadable') return denied(guardUnreadable(budgets.why));
   const seen = budgets.kind === 'found' ? budgets.value.map(readBudget) : [];
-  const said = guardVerdict(seen);
-  if (said.kind === 'allowed') return allowed;
-  if (said.kind === 'denied') return denied(no(node.name));
-  if (said.kind === 'unclear') return denied(guardUnreadable(said.why));
-  const labelSelector = Object.entries(said.labels)
+  const verdict = guardVerdict(seen);
+  if (verdict.kind === 'allowed') return allowed;
+  if (verdict.kind === 'denied') return denied(no(node.name));
+  if (verdict.kind === 'unclear') return denied(guardUnreadable(verdict.why));
+  const labelSelector = Object.entries(verdict.labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(',');
   const pods = await listLive(api, podsPath, { labelSelector }, signal);

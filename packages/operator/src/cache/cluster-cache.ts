@@ -243,7 +243,7 @@ export class ClusterCache {
   }
 
   #touchAll(): void {
-    this.#tell(listener => listener.complete?.());
+    this.#notify(listener => listener.complete?.());
     const names = new Set([
       ...this.nodes.keys(),
       ...this.requests.groups(),
@@ -261,7 +261,7 @@ export class ClusterCache {
     });
     const changed = (change: Change<MaintenanceRequest>): void => {
       const before = this.requests.apply(change);
-      this.#tell(listener => listener.request?.(change.object));
+      this.#notify(listener => listener.request?.(change.object));
       if (before !== undefined && before.nodeName !== change.object.nodeName)
         this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
@@ -282,7 +282,7 @@ export class ClusterCache {
     if (this.#readWindow === undefined) return;
     const changed = (change: Change<MaintenanceWindow>): void => {
       this.windows.apply(change);
-      this.#tell(listener => listener.window?.(change.object));
+      this.#notify(listener => listener.window?.(change.object));
       // Its status is ours and contains nothing new for us.
       if (change.type === 'changed' && change.before.generation === change.object.generation)
         return;
@@ -297,20 +297,20 @@ export class ClusterCache {
     );
   }
 
-  #tell(tell: (listener: Listener) => void): void {
-    for (const listener of this.#listeners) tell(listener);
+  #notify(call: (listener: Listener) => void): void {
+    for (const listener of this.#listeners) call(listener);
   }
 
   /** Applies the response to a write of ours. */
   observeRequest(request: MaintenanceRequest): void {
     this.requests.observe(request);
-    this.#tell(listener => listener.request?.(request));
+    this.#notify(listener => listener.request?.(request));
   }
 
   /** Forgets a request that is gone: the watch may never deliver its removal. */
   forgetRequest(request: MaintenanceRequest): void {
     this.requests.forget(request.key, request.uid);
-    this.#tell(listener => listener.request?.(request));
+    this.#notify(listener => listener.request?.(request));
     this.#events.touched(request.nodeName);
   }
 
@@ -323,7 +323,7 @@ export class ClusterCache {
         before === undefined ||
         fingerprint(before) !== fingerprint(change.object))
     ) {
-      this.#tell(listener => listener.node?.(change.object));
+      this.#notify(listener => listener.node?.(change.object));
     }
     if (
       quorumFingerprint(before) !==
@@ -364,7 +364,7 @@ export class ClusterCache {
   #budgetChanged(change: Change<Budget>): void {
     this.budgetIndex.changed(this.budgets.apply(change), change.object);
     this.#events.budgetChanged(change.object, change.type);
-    this.#tell(listener => listener.budget?.(change));
+    this.#notify(listener => listener.budget?.(change));
   }
 
   #leaseChanged(change: Change<Lease>): void {

@@ -40,7 +40,7 @@ async function servedUnder(
       ? ((body as Resources).resources ?? []).map(({ name }) => name)
       : undefined;
   } catch (error) {
-    if (isDefect(error)) defects.tell('Watch', path, error);
+    if (isDefect(error)) defects.report('Watch', path, error);
     return undefined;
   }
 }
@@ -176,13 +176,13 @@ export class InformerSet {
   ): Promise<boolean | undefined> {
     const cut = path.lastIndexOf('/');
     const version = path.slice(0, cut);
-    const asked =
+    const discovery =
       this.#discoveries.get(version) ??
       servedUnder(api, version, this.#defects, signal).finally(() =>
         this.#discoveries.delete(version),
       );
-    this.#discoveries.set(version, asked);
-    return (await asked)?.includes(path.slice(cut + 1));
+    this.#discoveries.set(version, discovery);
+    return (await discovery)?.includes(path.slice(cut + 1));
   }
 
   /** Records that the collection has been read completely, for the first time or again. */

@@ -234,7 +234,7 @@ export class PodWatches {
           if (watch.unheard.get(change.object.key) === change.object.uid)
             watch.unheard.delete(change.object.key);
           const before = watch.pods.apply(change);
-          this.#tell(change, nodeName);
+          this.#notify(change, nodeName);
           if (
             change.type !== 'changed' ||
             before === undefined ||
@@ -271,7 +271,7 @@ export class PodWatches {
     if (isNews && this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
   }
 
-  #tell({ type, object }: Change<Pod>, nodeName: string): void {
+  #notify({ type, object }: Change<Pod>, nodeName: string): void {
     this.#options.events.podChanged(object, nodeName, type === 'removed' || isTerminating(object));
   }
 }

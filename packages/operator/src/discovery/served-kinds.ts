@@ -123,7 +123,7 @@ export async function isOpenShift({
 
 /** Seconds between retries. */
 
-function tell(log: Log, release: KubernetesRelease): void {
+function logRelease(log: Log, release: KubernetesRelease): void {
   const lacks = lacking(release).map(
     ({ name, since, without }) => `${name} (since 1.${since}): ${without}`,
   );
@@ -154,7 +154,7 @@ export async function logServerRelease({
   while (!signal.aborted) {
     try {
       const found = await serverRelease(api, signal);
-      return found.kind === 'release' ? tell(log, found.release) : log.warn(found.message);
+      return found.kind === 'release' ? logRelease(log, found.release) : log.warn(found.message);
     } catch (error) {
       if (signal.aborted) return;
       log.warn('failed to read the version of the API server; retrying', {

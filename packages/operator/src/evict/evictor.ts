@@ -145,7 +145,7 @@ const defectText =
   'Drydock hit a bug reading the response of the API server: see the log of the operator';
 
 /** Log messages by method. */
-const said: Readonly<Record<EvictionMethod, string>> = {
+const acceptedTexts: Readonly<Record<EvictionMethod, string>> = {
   evict: 'pod is being evicted',
   delete: 'pod is being deleted',
   request: 'eviction of the pod has been requested of its responders',
@@ -231,7 +231,7 @@ export class Evictor {
     }
     inFlight.put({ ...inFlightEviction, state: 'sent', at: clock.now() });
     const started = clock.now();
-    const outcome = await this.#asked(call, nodeName);
+    const outcome = await this.#sendGuarded(call, nodeName);
     this.#guard(call, () => this.#note(call, nodeName, outcome, started));
     // Even after a failure to record it, the call has been sent, and counts as the server has it.
     if (inFlight.get(uid)?.state === 'sent')
@@ -248,18 +248,18 @@ export class Evictor {
    * Sends the call and converts everything thrown around it into an outcome: failures of the calls
    * themselves are outcomes already, so a throw is a defect.
    */
-  async #asked(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
+  async #sendGuarded(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
     try {
-      return await this.#ask(call, nodeName);
+      return await this.#sendWhenReady(call, nodeName);
     } catch (error) {
       return {
         kind: 'failed',
-        message: this.#options.defects.tell('Process', call.pod.key, error),
+        message: this.#options.defects.report('Process', call.pod.key, error),
       };
     }
   }
 
-  async #ask(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
+  async #sendWhenReady(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
     if (call.escalated) {
       await this.#announce(call, nodeName);
       // The lease may have been lost meanwhile: the current leader decides.
@@ -333,7 +333,7 @@ export class Evictor {
     this.#attempts.set(nodeName, attempts.set(pod.uid, attempt));
     this.#land(pod.uid, outcome, now);
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
-    if (outcome.kind === 'accepted') log.info(said[method], fields);
+    if (outcome.kind === 'accepted') log.info(acceptedTexts[method], fields);
     else
       log.info('pod cannot go yet', {
         ...fields,

@@ -149,7 +149,12 @@ export class EventIngester {
     const metadata = known.independent
       ? { metadata: { annotations: { [independentAnnotation]: 'true' } } }
       : {};
-    return ownWrite(known, 'record the announcements', { spec, ...metadata }, told(known, events));
+    return ownWrite(
+      known,
+      'record the announcements',
+      { spec, ...metadata },
+      announcementEvents(known, events),
+    );
   }
 
   #requestOf(target: AnnouncedTarget): MachineRequest | undefined {
@@ -226,7 +231,10 @@ function wordsOf({ provider, code, kind, state, deadline }: MachineEvent): strin
   return `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;
 }
 
-function told(request: MachineRequest, events: readonly MachineEvent[]): Write['events'] {
+function announcementEvents(
+  request: MachineRequest,
+  events: readonly MachineEvent[],
+): Write['events'] {
   const before = new Map(
     request.events.map(event => [`${event.provider} ${event.id}`, wordsOf(event)]),
   );

@@ -239,7 +239,7 @@ export class EventSourceReconciler {
       this.#queue.addAt(`scan/${name}`, due);
       return;
     }
-    const { result, nextAt } = await this.#ask(source);
+    const { result, nextAt } = await this.#scanSource(source);
     this.#due.set(name, nextAt);
     this.#queue.addAt(`scan/${name}`, nextAt);
     await reportScan(source, result, this.#options);
@@ -281,7 +281,7 @@ export class EventSourceReconciler {
     return { instances: new Map(named), without: without.sort() };
   }
 
-  async #ask(
+  async #scanSource(
     source: EventSource,
   ): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
     const { scanner, ingester, log, clock } = this.#options;

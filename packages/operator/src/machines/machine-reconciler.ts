@@ -88,24 +88,25 @@ export class MachineReconciler {
 
   constructor(
     options: MachinesOptions,
-    told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>,
+    handlers: Pick<MachineChanges, 'source' | 'notice' | 'complete'>,
   ) {
     const { clock, defects } = options;
     this.#options = options;
     this.machines = new MachineCache({
       ...options,
       changes: {
-        ...told,
+        ...handlers,
         maintenance: request => this.#changed(request),
         // Nothing waits for it, and the writer never rejects.
-        foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
+        foreign: request =>
+          void this.#reportProblem(request, 'ForeignNamespace', options.namespaces.remedy),
         machine: machine => this.#machineChanged(machine),
         set: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
         cluster: () => this.#touch(request => isUnderWay(request) || isPaused(request)),
         complete: () => {
           this.enqueueAll();
           options.changed?.();
-          told.complete();
+          handlers.complete();
         },
       },
     });
@@ -214,17 +215,18 @@ export class MachineReconciler {
   async #refuse(key: string): Promise<void> {
     const request = this.machines.requests.get(key);
     const text = lackText(this.machines) ?? lackText(this.#options.cache);
-    if (request !== undefined && text !== undefined) await this.#tell(request, 'NotAllowed', text);
+    if (request !== undefined && text !== undefined)
+      await this.#reportProblem(request, 'NotAllowed', text);
   }
 
   /** Handles a pass that has thrown: the request waits and reports it. */
   async #broken(key: string, message: string): Promise<void> {
     const request = this.machines.requests.get(key);
-    if (request !== undefined) await this.#tell(request, 'InternalError', message);
+    if (request !== undefined) await this.#reportProblem(request, 'InternalError', message);
   }
 
   /** Reports why nothing at all is done about the request. */
-  async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
+  async #reportProblem(request: MachineRequest, reason: string, message: string): Promise<void> {
     if (!this.#acting) return;
     const patch = statusChange(request.status, {
       phase: 'Pending',
@@ -293,10 +295,10 @@ export class MachineReconciler {
     const isTransition =
       wanted['phase'] !== request.status['phase'] ||
       wanted['waitingFor'] !== request.status['waitingFor'];
-    const said = isTransition
+    const events = isTransition
       ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)]
       : [];
-    return { ...statusWrite(request, verdict.phase, patch), events: said };
+    return { ...statusWrite(request, verdict.phase, patch), events };
   }
 
   /** Returns the updater that makes the server's responses to our writes visible at once. */

@@ -161,12 +161,12 @@ async function findOut(
   { connection: api, settings, log, defects }: Parts,
   signal: AbortSignal,
 ): Promise<ServedKinds | undefined> {
-  const asking = { api, clock: systemClock, log, defects, signal };
-  await logServerRelease(asking);
-  const adapters = await kindsHere(asking, settings);
-  const openShift = await isOpenShift(asking);
+  const discoveryOptions = { api, clock: systemClock, log, defects, signal };
+  await logServerRelease(discoveryOptions);
+  const adapters = await kindsHere(discoveryOptions, settings);
+  const openShift = await isOpenShift(discoveryOptions);
   if (adapters === undefined) return undefined;
-  await prepareLeaseNamespaces(asking, adapters);
+  await prepareLeaseNamespaces(discoveryOptions, adapters);
   return { adapters, openShift };
 }
 

@@ -160,10 +160,10 @@ export async function openMetrics(settings: MetricsSettings, parts: Parts): Prom
 export function installCrashHandlers(defects: PanicHandler): void {
   process.on(
     'unhandledRejection',
-    reason => void defects.tell('Process', 'unhandledRejection', reason),
+    reason => void defects.report('Process', 'unhandledRejection', reason),
   );
   process.on(
     'uncaughtException',
-    error => void defects.tell('Process', 'uncaughtException', error),
+    error => void defects.report('Process', 'uncaughtException', error),
   );
 }

@@ -292,11 +292,11 @@ function secretsOf(config: HttpConfig): Secrets {
  * Removes the credential from an error response, which may be quoted: a proxy may return the
  * request's headers.
  */
-function withoutSecrets(said: HttpResponse, authorization: string | undefined): HttpResponse {
+function withoutSecrets(response: HttpResponse, authorization: string | undefined): HttpResponse {
   const secret = authorization?.split(' ').at(-1) ?? '';
-  return secret === '' || said.status === 200
-    ? said
-    : { ...said, text: said.text.replaceAll(secret, '***') };
+  return secret === '' || response.status === 200
+    ? response
+    : { ...response, text: response.text.replaceAll(secret, '***') };
 }
 
 export class HttpClient {
@@ -314,12 +314,12 @@ export class HttpClient {
    * Rejects with an UnreadableFile, and as an HttpTransport does; throws for invalid certificates
    * and keys.
    */
-  async call(asking: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+  async call(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const secrets = secretsOf(this.#config);
     const { authorization } = secrets;
-    const headers = { ...asking.headers, ...(authorization !== undefined && { authorization }) };
+    const headers = { ...request.headers, ...(authorization !== undefined && { authorization }) };
     return withoutSecrets(
-      await this.#carry(secrets)({ ...asking, headers }, signal),
+      await this.#carry(secrets)({ ...request, headers }, signal),
       authorization,
     );
   }

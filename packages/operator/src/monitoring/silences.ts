@@ -113,8 +113,8 @@ export class NodeSilences {
     if ('failure' in listed) return listed.failure.problem;
     this.#notice(listed.value, nodes);
     const failures: string[] = [];
-    const note = (asked: SourceResult<unknown>): void =>
-      void ('failure' in asked && failures.push(asked.failure.problem));
+    const note = (outcome: SourceResult<unknown>): void =>
+      void ('failure' in outcome && failures.push(outcome.failure.problem));
     const kept = new Set<string>();
     for (const silence of listed.value) {
       // A single silence for each node is sufficient.
@@ -156,13 +156,14 @@ export class NodeSilences {
   }
 
   async #list(signal: AbortSignal): Promise<SourceResult<readonly Silence[]>> {
-    const asked = await this.#source.call(
+    const outcome = await this.#source.call(
       { method: 'GET', path: '/api/v2/silences', headers: {} },
       signal,
     );
-    if ('failure' in asked) return asked;
-    if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
-    const body = jsonOf(asked.value.text);
+    if ('failure' in outcome) return outcome;
+    if (outcome.value.status !== 200)
+      return { failure: failureOf(this.#source.title, outcome.value) };
+    const body = jsonOf(outcome.value.text);
     if (!Array.isArray(body))
       return malformedResponse(`${this.#source.title} does not respond like an Alertmanager`);
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
@@ -193,24 +194,25 @@ export class NodeSilences {
       path: '/api/v2/silences',
       headers: { 'content-type': 'application/json' },
     } as const;
-    const asked = await this.#source.call({ ...call, body: JSON.stringify(silence) }, signal);
-    if ('failure' in asked) return asked;
-    if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
-    const said = jsonOf(asked.value.text);
-    const made = isObject(said) ? said['silenceID'] : undefined;
+    const outcome = await this.#source.call({ ...call, body: JSON.stringify(silence) }, signal);
+    if ('failure' in outcome) return outcome;
+    if (outcome.value.status !== 200)
+      return { failure: failureOf(this.#source.title, outcome.value) };
+    const reply = jsonOf(outcome.value.text);
+    const made = isObject(reply) ? reply['silenceID'] : undefined;
     if (typeof made === 'string') this.#known.set(node, { id: made, node, startsAt, endsAt });
     return { value: true };
   }
 
   async #end({ id, node }: Silence, signal: AbortSignal): Promise<SourceResult<true>> {
-    const asked = await this.#source.call(
+    const outcome = await this.#source.call(
       { method: 'DELETE', path: `/api/v2/silence/${pathSegment(id)}`, headers: {} },
       signal,
     );
-    if ('failure' in asked) return asked;
+    if ('failure' in outcome) return outcome;
     // The silence may have expired meanwhile.
-    if (asked.value.status !== 200 && asked.value.status !== 404)
-      return { failure: failureOf(this.#source.title, asked.value) };
+    if (outcome.value.status !== 200 && outcome.value.status !== 404)
+      return { failure: failureOf(this.#source.title, outcome.value) };
     this.#known.delete(node);
     return { value: true };
   }

@@ -50,7 +50,9 @@ async function bench(
   const line = (text: string, fields?: object): void =>
     void logged.push(`${text} ${JSON.stringify(fields)}`);
   const log: Log = { ...silentLog, info: line, warn: line };
-  const meter = { asked: (kind: string, result: string) => void counted.push(`${kind} ${result}`) };
+  const meter = {
+    queried: (kind: string, result: string) => void counted.push(`${kind} ${result}`),
+  };
   await use({
     monitoring: openMonitoring(file, { clock, log, meter }),
     clock,

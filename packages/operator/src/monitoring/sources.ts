@@ -29,11 +29,11 @@ async function get(
   path: string,
   signal: AbortSignal,
 ): Promise<SourceResult<{ readonly said: HttpResponse; readonly body: Json }>> {
-  const asked = await source.call({ method: 'GET', path, headers: {} }, signal);
-  if ('failure' in asked) return asked;
-  if (asked.value.status !== 200) return { failure: failureOf(source.title, asked.value) };
-  const body = jsonOf(asked.value.text);
-  return body === undefined ? malformedAlerts(source) : { value: { said: asked.value, body } };
+  const outcome = await source.call({ method: 'GET', path, headers: {} }, signal);
+  if ('failure' in outcome) return outcome;
+  if (outcome.value.status !== 200) return { failure: failureOf(source.title, outcome.value) };
+  const body = jsonOf(outcome.value.text);
+  return body === undefined ? malformedAlerts(source) : { value: { said: outcome.value, body } };
 }
 
 function malformedAlerts({ title }: Source): ReturnType<typeof malformedResponse> {
@@ -60,9 +60,9 @@ async function isSettled(
   signal: AbortSignal,
 ): Promise<SourceResult<true>> {
   const { title, config } = source;
-  const asked = await get(source, '/api/v2/status', signal);
-  if ('failure' in asked) return asked;
-  const { said, body } = asked.value;
+  const outcome = await get(source, '/api/v2/status', signal);
+  if ('failure' in outcome) return outcome;
+  const { said, body } = outcome.value;
   const begun =
     isObject(body) && typeof body['uptime'] === 'string' ? Date.parse(body['uptime']) : Number.NaN;
   if (!isObject(body) || Number.isNaN(begun)) return malformedAlerts(source);
@@ -93,9 +93,9 @@ async function firingOf(
 ): Promise<SourceResult<readonly FiringAlert[]>> {
   const query = new URLSearchParams({ active: 'true', silenced: 'false', inhibited: 'false' });
   for (const matcher of matchers) query.append('filter', matcher);
-  const asked = await get(source, `/api/v2/alerts?${query.toString()}`, signal);
-  if ('failure' in asked) return asked;
-  const { body } = asked.value;
+  const outcome = await get(source, `/api/v2/alerts?${query.toString()}`, signal);
+  if ('failure' in outcome) return outcome;
+  const { body } = outcome.value;
   if (!Array.isArray(body)) return malformedAlerts(source);
   const alerts = (body as readonly Json[]).flatMap(alertIn);
   if (alerts.length > 0) return { value: alerts };
@@ -196,15 +196,18 @@ async function samplesOf(
   const form = { query, timeout: `${config.timeoutMs / 1000}s`, limit: String(maxSamples + 1) };
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams(form).toString();
-  const asked = await source.call({ method: 'POST', path: '/api/v1/query', headers, body }, signal);
-  if ('failure' in asked) return asked;
-  const { status, text } = asked.value;
-  if (status !== 200) return { failure: failureOf(title, asked.value) };
-  const answer = jsonOf(text);
-  if (!isObject(answer) || answer['status'] !== 'success' || !isObject(answer['data']))
+  const outcome = await source.call(
+    { method: 'POST', path: '/api/v1/query', headers, body },
+    signal,
+  );
+  if ('failure' in outcome) return outcome;
+  const { status, text } = outcome.value;
+  if (status !== 200) return { failure: failureOf(title, outcome.value) };
+  const reply = jsonOf(text);
+  if (!isObject(reply) || reply['status'] !== 'success' || !isObject(reply['data']))
     return malformedSamples(title);
-  const result = resultOf(title, answer['data']);
-  const warning = warningIn(answer);
+  const result = resultOf(title, reply['data']);
+  const warning = warningIn(reply);
   return 'failure' in result || warning === undefined
     ? result
     : malformedResponse(`${title} warns that its response may be incomplete: ${warning}`);
@@ -213,7 +216,7 @@ async function samplesOf(
 /** Counter of the queries of gates. */
 interface MonitoringMeter {
   /** Counts one finished query. */
-  asked(kind: 'promql' | 'alerts', result: QueryOutcome): void;
+  queried(kind: 'promql' | 'alerts', result: QueryOutcome): void;
 }
 
 export type MonitoringTools = {
@@ -287,9 +290,9 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
       return { problem: `the sources of the operator are not known: ${problem}` };
     const source = this.#sources.find(({ config }) => config.kind === kind && config.name === name);
     if (source === undefined) return { problem: this.#unknown(kind, name) };
-    const asked = await query(source);
-    this.#tools.meter?.asked(gate, 'failure' in asked ? asked.failure.result : 'answered');
-    return source.settle(asked);
+    const outcome = await query(source);
+    this.#tools.meter?.queried(gate, 'failure' in outcome ? outcome.failure.result : 'answered');
+    return source.settle(outcome);
   }
 
   #unknown(kind: SourceKind, name: string): string {

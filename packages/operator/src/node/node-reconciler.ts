@@ -137,7 +137,7 @@ export class NodeReconciler {
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
         // Nothing waits for it, and the writer never rejects.
         foreign: request =>
-          void this.#tell(request.nodeName, [request], {
+          void this.#reportProblem(request.nodeName, [request], {
             reason: 'ForeignNamespace',
             message: options.namespaces?.remedy ?? '',
           }),
@@ -229,7 +229,7 @@ export class NodeReconciler {
    */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(nodeName, this.cache.requests.in(nodeName), {
+    await this.#reportProblem(nodeName, this.cache.requests.in(nodeName), {
       reason: 'InternalError',
       message,
     });
@@ -241,13 +241,13 @@ export class NodeReconciler {
    */
   async #refuse(nodeName: string, lack: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(nodeName, this.cache.requests.in(nodeName), {
+    await this.#reportProblem(nodeName, this.cache.requests.in(nodeName), {
       reason: 'NotAllowed',
       message: notAllowedText(lack),
     });
   }
 
-  async #tell(
+  async #reportProblem(
     nodeName: string,
     requests: readonly MaintenanceRequest[],
     problem: Problem,

@@ -143,7 +143,7 @@ type NodeSilencerOptions = {
 export class NodeSilencer {
   readonly #options: NodeSilencerOptions;
   #wake: () => void = () => {};
-  #told: ReadonlySet<string> = new Set();
+  #silenced: ReadonlySet<string> = new Set();
 
   constructor(options: NodeSilencerOptions) {
     this.#options = options;
@@ -156,12 +156,12 @@ export class NodeSilencer {
   async run(signal: AbortSignal): Promise<void> {
     const { cache, clock } = this.#options;
     const look = ({ name, holdRecord }: Node): void => {
-      if ((holdRecord !== undefined) !== this.#told.has(name)) this.#wake();
+      if ((holdRecord !== undefined) !== this.#silenced.has(name)) this.#wake();
     };
     const unsubscribe = cache.subscribe({ node: look, complete: () => this.#wake() });
     try {
       while (!signal.aborted) {
-        const againMs = await this.#tell(signal);
+        const againMs = await this.#silence(signal);
         const woken = new AbortController();
         this.#wake = () => woken.abort();
         for (const node of cache.nodes.values()) look(node);
@@ -174,19 +174,19 @@ export class NodeSilencer {
   }
 
   /** Returns the milliseconds until the next time, if nothing happens before. */
-  async #tell(signal: AbortSignal): Promise<number> {
+  async #silence(signal: AbortSignal): Promise<number> {
     const { cache, silencer, fence, defects } = this.#options;
     // Before all nodes are known, the held ones are not known either.
     if (!fence.mayAct() || cache.unsynced.length > 0) return gatherMs;
     const held = [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined);
-    this.#told = new Set(held.map(({ name }) => name));
+    this.#silenced = new Set(held.map(({ name }) => name));
     try {
-      return await silencer.silence(this.#told, signal);
+      return await silencer.silence(this.#silenced, signal);
     } catch (error) {
       if (signal.aborted) return 0;
       // A refusal of an alertmanager is returned as a value: a throw is a defect of ours, and no
       // reason for the other loops to end.
-      defects.tell('Process', 'silences', error);
+      defects.report('Process', 'silences', error);
       return againMs;
     }
   }

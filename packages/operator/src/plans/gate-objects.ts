@@ -113,8 +113,8 @@ export class GateObjects {
     const collection = { path: collectionOf(gate), fieldSelector: `metadata.name=${gate.object}` };
     const handler = {
       changed: ({ type, object: { object } }: Change<GateObject>): void =>
-        this.#tell(followed, gate, type === 'removed' ? undefined : object),
-      synced: (): void => this.#tell(followed, gate, followed.object),
+        this.#notify(followed, gate, type === 'removed' ? undefined : object),
+      synced: (): void => this.#notify(followed, gate, followed.object),
       failing: ({
         message,
         status,
@@ -130,7 +130,7 @@ export class GateObjects {
     this.#running.add(ended);
   }
 
-  #tell(followed: Followed, gate: ObjectGate, object: JsonObject | undefined): void {
+  #notify(followed: Followed, gate: ObjectGate, object: JsonObject | undefined): void {
     followed.known = true;
     followed.object = object;
     followed.problem = object === undefined ? `${titleOf(gate)} does not exist` : undefined;

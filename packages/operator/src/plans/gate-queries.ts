@@ -9,8 +9,8 @@ import type { FiringAlert, Monitoring, QueryResult, Sample } from '../ports.ts';
  */
 
 type QueryGate = PromqlGate | AlertGate;
-type Answer = QueryResult<readonly Sample[]> | QueryResult<readonly FiringAlert[]>;
-type Polled = { readonly stop: AbortController; answer?: Answer };
+type GateResult = QueryResult<readonly Sample[]> | QueryResult<readonly FiringAlert[]>;
+type Polled = { readonly stop: AbortController; result?: GateResult };
 
 /** Longest pause between two tries of a failing query, in milliseconds. */
 const maxMs = 120_000;
@@ -28,8 +28,8 @@ function keyOf(gate: QueryGate): string {
 }
 
 /** Serializes a response: infinities and NaN are not JSON. */
-function textOf(answer: Answer | undefined): string {
-  return JSON.stringify(answer, (_key, value: unknown) =>
+function textOf(result: GateResult | undefined): string {
+  return JSON.stringify(result, (_key, value: unknown) =>
     typeof value === 'number' ? String(value) : value,
   );
 }
@@ -110,7 +110,7 @@ export class GateQueries {
   isPending({ gates }: Plan): boolean {
     return gates.some(gate => {
       const polled = asksMonitoring(gate) ? this.#polled.get(keyOf(gate)) : undefined;
-      return polled !== undefined && polled.answer === undefined;
+      return polled !== undefined && polled.result === undefined;
     });
   }
 
@@ -119,10 +119,10 @@ export class GateQueries {
     await Promise.all(this.#running);
   }
 
-  #answerTo(gate: QueryGate): Answer {
+  #answerTo(gate: QueryGate): GateResult {
     if (this.#options.monitoring === undefined) return nobody;
     const polled = this.#polled.get(keyOf(gate));
-    return polled === undefined ? notAsked : (polled.answer ?? notYet);
+    return polled === undefined ? notAsked : (polled.result ?? notYet);
   }
 
   #begin(key: string, gate: QueryGate): void {
@@ -146,14 +146,14 @@ export class GateQueries {
     const { clock, changed } = this.#options;
     let waitMs = 0;
     while (!signal.aborted) {
-      const answer = await ask(monitoring, gate, signal, this.#options.defects);
-      if (answer === undefined) return;
-      if (textOf(answer) !== textOf(polled.answer)) {
-        polled.answer = answer;
+      const result = await queryGate(monitoring, gate, signal, this.#options.defects);
+      if (result === undefined) return;
+      if (textOf(result) !== textOf(polled.result)) {
+        polled.result = result;
         changed();
       }
       const { everyMs } = monitoring;
-      waitMs = 'problem' in answer ? Math.max(everyMs, Math.min(2 * waitMs, maxMs)) : everyMs;
+      waitMs = 'problem' in result ? Math.max(everyMs, Math.min(2 * waitMs, maxMs)) : everyMs;
       await clock.sleep(waitMs, signal);
     }
   }
@@ -162,24 +162,24 @@ export class GateQueries {
 /**
  * Runs a query. Resolves with undefined once the signal is aborted: a later response is dropped.
  */
-async function ask(
+async function queryGate(
   monitoring: Monitoring,
   gate: QueryGate,
   signal: AbortSignal,
   defects: PanicHandler | undefined,
-): Promise<Answer | undefined> {
+): Promise<GateResult | undefined> {
   try {
-    const answer =
+    const result =
       gate.kind === 'promql'
         ? await monitoring.samples(gate.source, gate.query, signal)
         : await monitoring.firing(gate.source, gate.matchers, signal);
-    return signal.aborted ? undefined : answer;
+    return signal.aborted ? undefined : result;
   } catch (error) {
     if (signal.aborted) return undefined;
     // The port never rejects: this is a defect of ours.
     return {
       problem:
-        defects?.tell('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ??
+        defects?.report('MaintenancePlan', `gate ${gate.kind} of source ${gate.source}`, error) ??
         `a defect: ${errorText(error)}`,
     };
   }

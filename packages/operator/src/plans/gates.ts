@@ -108,10 +108,10 @@ const known = new WeakMap<
 function evaluateSamples(
   { minSamples }: Pick<PromqlGate, 'minSamples'>,
   program: Program,
-  told: QueryResult<readonly Sample[]>,
+  result: QueryResult<readonly Sample[]>,
 ): GateValue {
-  if ('problem' in told) return unknown(told.problem);
-  const samples = told.value;
+  if ('problem' in result) return unknown(result.problem);
+  const samples = result.value;
   if (samples.length < minSamples) {
     const some =
       samples.length === 0 ? 'its query has no result' : `its query has ${samples.length} samples`;
@@ -135,11 +135,11 @@ function isAbout(nodes: ReadonlySet<string>) {
 
 /** Evaluates to True if only alerts about uncounted nodes fire. `told`: all alerts that fire. */
 function evaluateAlerts(
-  told: QueryResult<readonly FiringAlert[]>,
+  result: QueryResult<readonly FiringAlert[]>,
   uncounted: ReadonlySet<string>,
 ): GateValue {
-  if ('problem' in told) return unknown(told.problem);
-  const all = told.value.filter(alert => !isAbout(uncounted)(alert)).map(({ name }) => name);
+  if ('problem' in result) return unknown(result.problem);
+  const all = result.value.filter(alert => !isAbout(uncounted)(alert)).map(({ name }) => name);
   if (all.length === 0) return { value: 'True', message: '' };
   const byName = Map.groupBy(all.toSorted(), name => name);
   const names = [...byName].map(

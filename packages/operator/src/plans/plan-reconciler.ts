@@ -189,7 +189,7 @@ export class PlanReconciler {
       rank: name => this.plans.plans.get(name)?.createdAt.epochMilliseconds ?? 0,
       atOnce,
       soon: begin => this.#dutyCycle.soon(begin),
-      broken: (name, message) => this.#tell(name, message),
+      broken: (name, message) => this.#reportProblem(name, message),
     });
   }
 
@@ -298,7 +298,7 @@ export class PlanReconciler {
   async #pass(name: string): Promise<void> {
     const { fence, cache, machines } = this.#options;
     if (!this.#attention.isOn || !fence.mayAct() || this.plans.unsynced.length > 0) return;
-    if (cache.unsynced.length > 0) return this.#tell(name, lackText(cache));
+    if (cache.unsynced.length > 0) return this.#reportProblem(name, lackText(cache));
     if (this.#ownWrites.postpones(name)) return;
     if (!(await this.#decisions.settled(name)) || !this.#attention.isOn || !fence.mayAct()) return;
     const plan = this.plans.plans.get(name);
@@ -366,14 +366,14 @@ export class PlanReconciler {
       return undefined;
     }
     const isTransition = wanted['phase'] !== plan.status['phase'];
-    const said = isTransition
+    const events = isTransition
       ? [announce(plan, decision.warning ? 'Warning' : 'Normal', decision.phase, decision.message)]
       : [];
-    return statusWrite(plan, decision.phase, patch, said);
+    return statusWrite(plan, decision.phase, patch, events);
   }
 
   /** Reports why nothing at all is done about the plan. */
-  async #tell(name: string, message: string | undefined): Promise<void> {
+  async #reportProblem(name: string, message: string | undefined): Promise<void> {
     const plan = this.plans.plans.get(name);
     if (message === undefined || plan === undefined || !this.#attention.isOn) return;
     const patch = statusChange(plan.status, { ...plan.status, message });

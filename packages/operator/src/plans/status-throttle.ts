@@ -5,7 +5,7 @@ import { type Clock, randomLetters } from '@drydock/utils';
 import type { Overview } from '../ports.ts';
 
 /** Fields that people read and no decision uses, not even after a restart. */
-const told: ReadonlySet<string> = new Set([
+const throttledFields: ReadonlySet<string> = new Set([
   'message',
   'waiting',
   'waitingFor',
@@ -30,7 +30,11 @@ export class StatusThrottle {
   dueAt(uid: string, patch: JsonObject, now: Temporal.Instant): Temporal.Instant | undefined {
     const last = this.#writtenAt.get(uid);
     const due = last && secondsAfter(last, toldEvery);
-    if (due !== undefined && isBefore(now, due) && Object.keys(patch).every(key => told.has(key)))
+    if (
+      due !== undefined &&
+      isBefore(now, due) &&
+      Object.keys(patch).every(key => throttledFields.has(key))
+    )
       return due;
     this.#writtenAt.set(uid, now);
     return undefined;
@@ -50,7 +54,7 @@ export function statusWrite(
   plan: Plan,
   what: string,
   status: JsonObject,
-  said: Write['events'],
+  events: Write['events'],
 ): Write {
   return {
     description: `report ${what}`,
@@ -59,7 +63,7 @@ export function statusWrite(
     path: `${pathOfPlan(plan)}/status`,
     body: { metadata: { resourceVersion: plan.resourceVersion }, status },
     cache: 'plans',
-    events: said,
+    events,
   };
 }
 

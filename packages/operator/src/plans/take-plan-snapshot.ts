@@ -89,11 +89,11 @@ function createdAtOf({ metadata }: JsonObject): Temporal.Instant {
 
 function dueOf(plan: Plan, { due }: PlanExpressions, seen: Seen, now: Temporal.Instant): CelResult {
   const { object, createdAt } = seen;
-  const said = due?.(object, now, machineOf(seen)) ?? true;
+  const isDue = due?.(object, now, machineOf(seen)) ?? true;
   const { dueAfterSeconds } = plan;
   const isYoung =
     dueAfterSeconds !== undefined && isBefore(now, secondsAfter(createdAt, dueAfterSeconds));
-  return said === true && isYoung ? false : said;
+  return isDue === true && isYoung ? false : isDue;
 }
 
 function linkOf({ apiVersion, namespace, name, providerId }: Machine): MachineRef {

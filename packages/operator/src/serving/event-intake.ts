@@ -31,7 +31,7 @@ export type EventIntake = {
 
 const maxBodyLength = 256 * 1024;
 
-function answer(
+function respond(
   response: ServerResponse,
   status: number,
   text: string,
@@ -101,12 +101,12 @@ async function pass(
 ): Promise<void> {
   const became = await intake.received(events);
   if (became !== 'stored' && 'later' in became)
-    return answer(response, 503, became.later, { 'retry-after': '10' });
+    return respond(response, 503, became.later, { 'retry-after': '10' });
   const left = [...(became === 'stored' ? [] : [became.refused]), ...toldOf(unread)].join('; ');
   // A sender that sees a failure retries all events, or discards all of them.
   const stored = became === 'stored' ? events.length : 'stored' in became ? became.stored : 0;
-  if (became !== 'stored' && stored === 0) return answer(response, 422, left);
-  answer(
+  if (became !== 'stored' && stored === 0) return respond(response, 422, left);
+  respond(
     response,
     202,
     left === '' ? storedText(stored) : `${storedText(stored)}; not stored: ${left}`,
@@ -121,23 +121,23 @@ async function serve(
   // A request that is refused before its body is read has its connection closed.
   const closing = { connection: 'close' };
   if (request.method !== 'POST')
-    return answer(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
+    return respond(response, 405, 'only POST is allowed', { allow: 'POST', ...closing });
   if (!isAuthorized(request, intake)) {
-    return answer(response, 401, 'send the token as Authorization: Bearer <token>', {
+    return respond(response, 401, 'send the token as Authorization: Bearer <token>', {
       'www-authenticate': 'Bearer',
       ...closing,
     });
   }
   const body = await bodyOf(request);
   if (body === undefined)
-    return answer(
+    return respond(
       response,
       413,
       `the body is longer than ${maxBodyLength / 1024} KiB: send fewer events at once`,
       closing,
     );
   const read = intake.read({ headers: headersOf(request), body });
-  if ('refused' in read) return answer(response, read.status, read.refused);
+  if ('refused' in read) return respond(response, read.status, read.refused);
   await pass(read, intake, response);
 }
 
@@ -157,7 +157,7 @@ export async function serveEvents(
     serve(request, response, intake).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
       else
-        answer(response, 500, intake.defects.textOf('Process', 'event intake', error), {
+        respond(response, 500, intake.defects.textOf('Process', 'event intake', error), {
           connection: 'close',
         });
     });

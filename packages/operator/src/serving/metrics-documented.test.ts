@@ -39,7 +39,7 @@ async function exported(): Promise<string> {
   all.meter.decided(0.0002);
   all.meter.panicked('Node');
   all.novaMeter.asked('live-migrate', 'accepted');
-  all.monitoringMeter.asked('promql', 'answered');
+  all.monitoringMeter.queried('promql', 'answered');
   all.notificationMeter.notified('chat', 'sent');
   all.apiCall({ method: 'GET', path: '/api/v1/pods', status: 200, seconds: 0.03 });
   return all.text();

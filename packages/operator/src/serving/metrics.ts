@@ -5,7 +5,7 @@ import type { Meter, Overview } from '../ports.ts';
 type NovaMeter = { asked(call: string, outcome: string): void };
 
 /** Counter of the queries that gates of plans send to Prometheus and Alertmanager. */
-type MonitoringMeter = { asked(kind: string, result: string): void };
+type MonitoringMeter = { queried(kind: string, result: string): void };
 type NotificationMeter = { notified(receiver: string, result: string): void };
 
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -143,7 +143,7 @@ function neighbourCounters(
   );
   return {
     novaMeter: { asked: (call, outcome) => novaCalls.inc({ call, outcome }) },
-    monitoringMeter: { asked: (kind, result) => gateQueries.inc({ kind, result }) },
+    monitoringMeter: { queried: (kind, result) => gateQueries.inc({ kind, result }) },
     notificationMeter: { notified: (receiver, result) => notifications.inc({ receiver, result }) },
   };
 }

@@ -48,7 +48,7 @@ export class Guard {
   readonly #clock: Clock;
   readonly #defects: PanicHandler;
   readonly #known = new Map<string, CachedReview>();
-  #asking = 0;
+  #inFlight = 0;
 
   constructor(api: Api, clock: Clock, defects: PanicHandler) {
     this.#api = api;
@@ -67,11 +67,11 @@ export class Guard {
     const key = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.#known.get(key);
     if (known !== undefined && known.untilMs > this.#nowMs()) return known.response;
-    if (this.#asking >= atOnce)
+    if (this.#inFlight >= atOnce)
       return { status: 503, text: 'too many callers at the same time, please try again' };
-    this.#asking += 1;
+    this.#inFlight += 1;
     try {
-      const response = await this.#ask(token, path);
+      const response = await this.#authorize(token, path);
       this.#remember(key, response);
       return response;
     } catch (error) {
@@ -80,7 +80,7 @@ export class Guard {
         text: `the request to the API server failed: ${this.#defects.textOf('Process', path, error)}`,
       };
     } finally {
-      this.#asking -= 1;
+      this.#inFlight -= 1;
     }
   }
 
@@ -95,7 +95,7 @@ export class Guard {
     });
   }
 
-  async #ask(token: string, path: string): Promise<'allowed' | DeniedRequest> {
+  async #authorize(token: string, path: string): Promise<'allowed' | DeniedRequest> {
     const who = await this.#review('TokenReview', { token });
     if ('text' in who) return who;
     const { user } = who.status;
@@ -152,7 +152,7 @@ export function parseAddress(address: string): Address | undefined {
   return { host: host === '' ? undefined : host, port };
 }
 
-function answer(response: ServerResponse, status: number, type: string, text: string): void {
+function respond(response: ServerResponse, status: number, type: string, text: string): void {
   response.writeHead(status, {
     'content-type': type,
     'cache-control': 'no-store',
@@ -168,18 +168,18 @@ async function serve(
   response: ServerResponse,
   defects: PanicHandler,
 ): Promise<void> {
-  if (page === undefined) return answer(response, 404, 'text/plain', 'not found\n');
+  if (page === undefined) return respond(response, 404, 'text/plain', 'not found\n');
   if (method !== 'GET' && method !== 'HEAD')
-    return answer(response, 405, 'text/plain', 'only GET is served here\n');
+    return respond(response, 405, 'text/plain', 'only GET is served here\n');
   try {
     const { status, type, text } = await page();
-    answer(response, status, type, text);
+    respond(response, status, type, text);
   } catch (error) {
-    answer(
+    respond(
       response,
       500,
       'text/plain; charset=utf-8',
-      `${defects.tell('Process', url.slice(0, 200), error)}\n`,
+      `${defects.report('Process', url.slice(0, 200), error)}\n`,
     );
   }
 }
@@ -242,7 +242,7 @@ async function serveGuarded(
   const checked = await guard.check(request.headers.authorization, page === undefined ? '/' : path);
   if (checked === 'allowed') return serve(page, request, response, defects);
   if (checked.status === 401) response.setHeader('www-authenticate', 'Bearer');
-  answer(response, checked.status, 'text/plain; charset=utf-8', `${checked.text}\n`);
+  respond(response, checked.status, 'text/plain; charset=utf-8', `${checked.text}\n`);
 }
 
 /**

@@ -166,13 +166,12 @@ export class DecisionWriter {
     writes: readonly Write[],
   ): Promise<boolean> {
     for (const write of writes) {
-      const answered = await this.#options.writer.write(write, nodeName);
-      if (answered.result === 'stored') continue;
+      const outcome = await this.#options.writer.write(write, nodeName);
+      if (outcome.result === 'stored') continue;
       const isUncertain =
-        answered.result === 'conflict' ||
-        (answered.result === 'refused' && answered.outcomeUnknown);
+        outcome.result === 'conflict' || (outcome.result === 'refused' && outcome.outcomeUnknown);
       if (isUncertain) this.#options.uncertainWrites.add(of === shared ? everything : key, write);
-      this.#failed(key, of, answered);
+      this.#failed(key, of, outcome);
       return false;
     }
     this.#failures.get(key)?.delete(of);
@@ -190,11 +189,11 @@ export class DecisionWriter {
   #failed(
     key: string,
     of: string,
-    answered: Exclude<WriteOutcome, { readonly result: 'stored' }>,
+    outcome: Exclude<WriteOutcome, { readonly result: 'stored' }>,
   ): void {
-    if ('message' in answered)
-      this.#troubles.set(key, new Map([...this.refusals(key), [of, answered.message]]));
-    this.#again(key, of, 'until' in answered ? answered.until : undefined);
+    if ('message' in outcome)
+      this.#troubles.set(key, new Map([...this.refusals(key), [of, outcome.message]]));
+    this.#again(key, of, 'until' in outcome ? outcome.until : undefined);
   }
 
   #again(key: string, of: string, until?: Temporal.Instant): void {

@@ -99,8 +99,8 @@ const contentTypes = {
 } as const;
 
 function messageOf(response: ApiResponse): string {
-  const said = statusMessage(response);
-  return `${(admissionRefusal(said)?.message ?? said).slice(0, 500)} (HTTP ${response.status})`;
+  const message = statusMessage(response);
+  return `${(admissionRefusal(message)?.message ?? message).slice(0, 500)} (HTTP ${response.status})`;
 }
 
 /** Returns the name of the object that is written. */
@@ -157,18 +157,18 @@ export class Writer {
         until: secondsAfter(clock.now(), unledPause),
       };
     }
-    const answered = await this.#send(write);
-    this.#guard(write, () => this.#tell(write, answered, nodeName));
-    if (answered.result === 'refused') {
-      const { isUntold, ...refused } = answered;
+    const outcome = await this.#send(write);
+    this.#guard(write, () => this.#updateCache(write, outcome, nodeName));
+    if (outcome.result === 'refused') {
+      const { isUntold, ...refused } = outcome;
       return {
         ...refused,
         until: this.#writeBackoff.add(write, clock.now(), isUntold === true ? 'soon' : 'patient'),
       };
     }
-    if (write.cache === 'leases') this.#paceLease(write, answered);
+    if (write.cache === 'leases') this.#paceLease(write, outcome);
     else this.#writeBackoff.clear(write);
-    return answered;
+    return outcome;
   }
 
   /**
@@ -183,7 +183,7 @@ export class Writer {
     if (write.method === 'DELETE') this.#writeBackoff.clear(creationOf(write));
   }
 
-  #tell(write: Write, written: Answered, nodeName: string): void {
+  #updateCache(write: Write, written: Answered, nodeName: string): void {
     const { meter, recorder, log } = this.#options;
     meter.wrote(write.cache, written.result);
     const fields = { node: nodeName, path: write.path };

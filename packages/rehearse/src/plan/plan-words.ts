@@ -182,7 +182,7 @@ export function comparisonPicture(all: readonly PlanForecast[]): string {
     all.map(({ plan, moves }) => ({
       name: settingText(plan.setting),
       ...(plan.complete && { toMs: plan.complete.medianMs, lateMs: plan.complete.p90Ms }),
-      said:
+      label:
         plan.complete === undefined
           ? 'does not finish'
           : `${durationText(plan.complete.medianMs)}, ${moves.again} moved again`,

@@ -90,7 +90,7 @@ export type PlanRehearsalOptions = CopyOptions & {
   readonly times: WorkTimes;
   readonly seeds: number;
   readonly horizonMs: number;
-  readonly tell?: (setting: PlanSetting, run: number, progress: PlanRunProgress) => void;
+  readonly onProgress?: (setting: PlanSetting, run: number, progress: PlanRunProgress) => void;
 };
 
 /**
@@ -184,22 +184,22 @@ function planPart(
 type Rehearsal = {
   readonly copy: SandboxSnapshot;
   readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanSimulation;
-  readonly tell: NonNullable<PlanRehearsalOptions['tell']>;
+  readonly onProgress: NonNullable<PlanRehearsalOptions['onProgress']>;
 };
 
 async function played(
-  { copy, orderOf, tell }: Rehearsal,
+  { copy, orderOf, onProgress }: Rehearsal,
   setting: PlanSetting,
   firstNodes: readonly string[],
   seed: number,
 ): Promise<PlanRun> {
   const { sandboxOptions, workloads, unloaded } = copy;
-  const told = (progress: PlanRunProgress): void => tell(setting, seed, progress);
+  const report = (progress: PlanRunProgress): void => onProgress(setting, seed, progress);
   return simulatePlan(sandboxOptions, orderOf(setting, firstNodes), {
     seed,
     workloads,
     unloaded,
-    tell: told,
+    onProgress: report,
   });
 }
 
@@ -233,7 +233,7 @@ async function cheaper(
 export async function rehearsePlan(
   options: PlanRehearsalOptions,
 ): Promise<readonly PlanForecast[]> {
-  const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
+  const { plan, settings, times, seeds, horizonMs, onProgress = () => {}, ...rest } = options;
   const playable = playablePlan(plan);
   const soFar = runSoFar(plan, rest.copy);
   const targets = nodesOfPlan(plan, rest.copy);
@@ -248,7 +248,7 @@ export async function rehearsePlan(
     soFar,
     firstNodes,
   });
-  const rehearsal = { copy, orderOf, tell };
+  const rehearsal = { copy, orderOf, onProgress };
   const candidates = isByCost(plan) ? minPodsFirst(plan, rest.copy, targets) : [];
   const forecasts: PlanForecast[] = [];
   for (const setting of settings) {

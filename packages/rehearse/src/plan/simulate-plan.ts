@@ -99,7 +99,7 @@ function isStill({ pods, progress, order, traces }: Play): boolean {
 async function untilOver(
   play: Play,
   waits: WaitRecorder,
-  tell: (progress: PlanRunProgress) => void,
+  onProgress: (progress: PlanRunProgress) => void,
 ): Promise<void> {
   const { sandbox, order, pods, progress } = play;
   let seen = -1;
@@ -110,7 +110,7 @@ async function untilOver(
     const moved = pods.departures + progress.changedMs;
     idle = moved === seen ? idle + 1 : 0;
     seen = moved;
-    tell({
+    onProgress({
       done: progress.done,
       due: progress.due,
       inFlight: progress.inFlight,
@@ -181,7 +181,7 @@ async function perform(
   sandboxOptions: SandboxOptions,
   sandbox: Sandbox,
   order: PlanSimulation,
-  { workloads, tell }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'tell'>,
+  { workloads, onProgress }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'onProgress'>,
 ): Promise<Play> {
   const { registry } = sandbox.cluster;
   const isGiven = await giveRun(sandbox, order);
@@ -203,7 +203,7 @@ async function perform(
   }, resource);
   if (isGiven) resume(sandbox, order.plan.name);
   else create(sandbox, order.plan.object);
-  await untilOver(play, waits, tell);
+  await untilOver(play, waits, onProgress);
   for (const part of [waits, work, pods]) part.end();
   unsubscribe();
   return play;

@@ -92,7 +92,7 @@ export function bounded(all: readonly JsonObject[]): {
 } {
   const counts = podsByController(all);
   const nodes = all.filter(one => one['kind'] === 'Node').length;
-  const asked = all
+  const wanted = all
     .map(
       (object): Asked => ({
         object,
@@ -104,7 +104,7 @@ export function bounded(all: readonly JsonObject[]): {
     .toSorted((one, other) => one.wanted - one.there - (other.wanted - other.there));
   let left = maxMissingPods;
   const tooLarge = new Map<JsonObject, Asked>();
-  for (const one of asked) {
+  for (const one of wanted) {
     const missing = one.wanted - one.there;
     if (missing > left) tooLarge.set(one.object, one);
     // A ReplicaSet's pods are those of its Deployment.

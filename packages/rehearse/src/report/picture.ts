@@ -84,11 +84,11 @@ function note(
   y: number,
 ): string {
   const blocked = forecast.blockers.filter(one => one.node === node).map(({ reason }) => reason);
-  const said =
+  const label =
     end === undefined
       ? [...new Set(blocked)].slice(0, 2).join(', ') || (otherwise ?? 'stuck')
       : durationText(end.medianMs);
-  return `<text x="${left + width + 8}" y="${y + 15}" class="${end === undefined ? 'stuck' : 'quiet'}">${escaped(said)}</text>`;
+  return `<text x="${left + width + 8}" y="${y + 15}" class="${end === undefined ? 'stuck' : 'quiet'}">${escaped(label)}</text>`;
 }
 
 function ticks({ endMs, x }: Scale, bottom: number): string {
@@ -133,7 +133,7 @@ export type Bar = {
   readonly name: string;
   readonly toMs?: number;
   readonly lateMs?: number;
-  readonly said: string;
+  readonly label: string;
 };
 
 /** Returns bars with a common start, one below the other, as a self-contained SVG. */
@@ -141,17 +141,17 @@ export function barsPicture(title: string, bars: readonly Bar[]): string {
   const last = Math.max(1000, ...bars.map(({ toMs = 0, lateMs = 0 }) => Math.max(toMs, lateMs)));
   const endMs = bars.some(({ toMs }) => toMs === undefined) ? last * 1.15 : last;
   const x = (ms: number): number => round(left + (ms / endMs) * width);
-  const rows = bars.map(({ name, toMs, lateMs = toMs ?? 0, said }, index) => {
+  const rows = bars.map(({ name, toMs, lateMs = toMs ?? 0, label }, index) => {
     const y = top + index * row;
     const isLate = toMs !== undefined && lateMs > toMs;
     const bar =
       toMs === undefined
-        ? box('stuck', x(0), x(endMs), y, said)
-        : box('held', x(0), x(toMs), y, said);
+        ? box('stuck', x(0), x(endMs), y, label)
+        : box('held', x(0), x(toMs), y, label);
     const late = isLate
       ? box('drain', x(toMs), x(lateMs), y, `9 of 10 times within ${durationText(lateMs)}`)
       : '';
-    return `${nameAt(name, y)}${bar}${late}<text x="${left + width + 8}" y="${y + 15}" class="quiet">${escaped(said)}</text>`;
+    return `${nameAt(name, y)}${bar}${late}<text x="${left + width + 8}" y="${y + 15}" class="quiet">${escaped(label)}</text>`;
   });
   return drawing(title, { endMs, x }, rows, 0);
 }

@@ -87,7 +87,7 @@ export class PodRecord {
       counted.before = counted.uids.size;
       counted.lowest = counted.uids.size;
     }
-    this.#unsubscribe = store.subscribe(change => this.#told(change), 'pods');
+    this.#unsubscribe = store.subscribe(change => this.#onChange(change), 'pods');
   }
 
   get nowMs(): number {
@@ -131,7 +131,7 @@ export class PodRecord {
     return found && replicasOf(found);
   }
 
-  #told(change: StoreChange): void {
+  #onChange(change: StoreChange): void {
     const { type, object } = change;
     const { uid } = object.metadata;
     const node = nodeOf(object);
@@ -196,9 +196,9 @@ export function unplaced(
     if (nodeOf(pod) !== '' || pod.metadata.deletionTimestamp !== undefined) return [];
     const conditions =
       ((pod['status'] ?? {}) as { readonly conditions?: readonly JsonObject[] }).conditions ?? [];
-    const said = conditions.find(
+    const scheduled = conditions.find(
       one => one['type'] === 'PodScheduled' && one['status'] === 'False',
     );
-    return said === undefined ? [] : [{ pod, message: text(said, 'message') }];
+    return scheduled === undefined ? [] : [{ pod, message: text(scheduled, 'message') }];
   });
 }

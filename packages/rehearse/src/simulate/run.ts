@@ -118,7 +118,7 @@ function giveBack(play: Play, trace: MaintenanceTrace, resource: string): void {
 }
 
 /** Continues the order after the operator has written a maintenance's status. */
-function told(play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void {
+function noteTrace(play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void {
   const { node } = trace;
   if (!play.active.has(node)) return;
   play.traces.set(node, trace);
@@ -165,7 +165,7 @@ function giveUp(play: Play): void {
 async function untilOver(
   play: Play,
   waits: WaitRecorder,
-  tell: (progress: RunProgress) => void,
+  onProgress: (progress: RunProgress) => void,
 ): Promise<void> {
   const { sandbox, order, pods, over } = play;
   let seen = -1;
@@ -177,7 +177,12 @@ async function untilOver(
     idle = gone === seen ? idle + 1 : 0;
     seen = gone;
     giveUp(play);
-    tell({ drained: over.size, of: order.plannedMaintenances.length, gone, madeUpMs: pods.nowMs });
+    onProgress({
+      drained: over.size,
+      of: order.plannedMaintenances.length,
+      gone,
+      madeUpMs: pods.nowMs,
+    });
   }
 }
 
@@ -222,7 +227,7 @@ async function perform(
   sandbox: Sandbox,
   order: Order,
   workloads: Workloads,
-  tell: (progress: RunProgress) => void,
+  onProgress: (progress: RunProgress) => void,
 ): Promise<Play> {
   const { registry } = sandbox.cluster;
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
@@ -237,11 +242,11 @@ async function perform(
     traces: new Map(),
   };
   const waits = new WaitRecorder(registry, sandboxOptions.adapters, (trace, resource, gone) =>
-    told(play, trace, resource, gone),
+    noteTrace(play, trace, resource, gone),
   );
   beginNext(play);
-  for (const trace of waits.traces.values()) told(play, trace, '', false);
-  await untilOver(play, waits, tell);
+  for (const trace of waits.traces.values()) noteTrace(play, trace, '', false);
+  await untilOver(play, waits, onProgress);
   waits.end();
   pods.end();
   return play;
@@ -304,11 +309,11 @@ export async function simulate(
   order: Order,
   options: RunOptions,
 ): Promise<SimulatedRun> {
-  const { workloads, tell } = options;
+  const { workloads, onProgress } = options;
   const { run } = await runInSandbox(
     sandboxOptions,
     options,
-    sandbox => perform(sandboxOptions, sandbox, order, workloads, tell),
+    sandbox => perform(sandboxOptions, sandbox, order, workloads, onProgress),
     played =>
       order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
   );
@@ -318,7 +323,7 @@ export async function simulate(
 export type RunOptions<Told = RunProgress> = {
   readonly seed: number;
   readonly workloads: Workloads;
-  readonly tell: (progress: Told) => void;
+  readonly onProgress: (progress: Told) => void;
   /** Callback for objects that could not be loaded. */
   readonly unloaded: (what: string) => void;
 };

@@ -74,12 +74,12 @@ export function unschedulablePodsOf(message: string): UnschedulablePod['lacks'] 
 }
 
 function asksOf(pod: Stored): string {
-  const { pods: _pods, ...asked } = requestsOf(part(pod, 'spec'));
+  const { pods: _pods, ...requested } = requestsOf(part(pod, 'spec'));
   const text = (name: string, value: number): string =>
     name === 'memory' || name.includes('storage')
       ? `${name} ${Number((value / 2 ** 30).toFixed(2))}Gi`
       : `${name} ${Number(value.toFixed(3))}`;
-  return Object.entries(asked)
+  return Object.entries(requested)
     .filter(([, value]) => value > 0)
     .map(([name, value]) => text(name, value))
     .join(', ');

@@ -152,7 +152,7 @@ export class WaitRecorder {
   constructor(
     registry: RegistryContext,
     adapters: readonly KindAdapter[],
-    told: (trace: MaintenanceTrace, resource: string, gone: boolean) => void,
+    onTrace: (trace: MaintenanceTrace, resource: string, gone: boolean) => void,
   ) {
     this.#registry = registry;
     this.#beganMs = this.#nowMs();
@@ -168,7 +168,7 @@ export class WaitRecorder {
         });
         if (typeof request === 'string') return;
         const trace = this.#note(request, raw, gone);
-        told(trace, kind.resource, gone);
+        onTrace(trace, kind.resource, gone);
       };
       for (const raw of registry.store.list(kind.resource)) note(raw, false);
       return [

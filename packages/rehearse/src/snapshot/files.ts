@@ -147,8 +147,8 @@ function namesIn(folder: string): readonly string[] {
 /** Returns the latest time in the objects: a copy is taken right after it. */
 function lastSeen(objects: readonly JsonObject[]): Temporal.Instant | undefined {
   let last: Temporal.Instant | undefined;
-  const see = (told: unknown): void => {
-    const time = readTime(told);
+  const see = (written: unknown): void => {
+    const time = readTime(written);
     if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0))
       last = time;
   };
@@ -200,13 +200,13 @@ const pageSize = 500;
 
 type Listed =
   | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
-  | { readonly kind: 'refused'; readonly answer: ApiResponse };
+  | { readonly kind: 'refused'; readonly response: ApiResponse };
 
 async function list(api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> {
   const { apiVersion, kind } = copied;
   const objects: JsonObject[] = [];
   for await (const page of listPages(api, { path: pathOfKind(copied) }, () => pageSize)) {
-    if (page.kind === 'refused') return { kind: 'refused', answer: page.response };
+    if (page.kind === 'refused') return { kind: 'refused', response: page.response };
     for (const item of page.items as readonly JsonObject[])
       objects.push(shared.of(redacted({ apiVersion, kind, ...item })));
   }
@@ -217,7 +217,7 @@ type TakeOptions = {
   readonly api: Api;
   readonly now: () => Temporal.Instant;
   /** Callback for every kind that has been read. */
-  readonly tell?: (plural: string, count: number) => void;
+  readonly onProgress?: (plural: string, count: number) => void;
 };
 
 /**
@@ -228,7 +228,7 @@ type TakeOptions = {
 export async function takeCopy({
   api,
   now,
-  tell = () => {},
+  onProgress = () => {},
 }: TakeOptions): Promise<ClusterSnapshot> {
   const snapshotTime = now();
   const objects: JsonObject[] = [];
@@ -238,14 +238,14 @@ export async function takeCopy({
     const listed = await list(api, copied, shared);
     if (listed.kind === 'listed') {
       for (const one of listed.objects) objects.push(one);
-      tell(copied.plural, listed.objects.length);
+      onProgress(copied.plural, listed.objects.length);
       continue;
     }
-    const { status } = listed.answer;
+    const { status } = listed.response;
     if (status === 404 && copied.needed !== true) continue;
     if (status !== 403 || copied.needed === true)
-      throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.answer)}`);
-    leftOut.push(`${copied.plural}: ${statusMessage(listed.answer)}`);
+      throw new Error(`cannot read ${copied.plural}: ${statusMessage(listed.response)}`);
+    leftOut.push(`${copied.plural}: ${statusMessage(listed.response)}`);
   }
   return { snapshotTime, objects, leftOut };
 }

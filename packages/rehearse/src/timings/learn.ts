@@ -180,10 +180,10 @@ function preStopSeconds(pod: JsonObject): number {
   const of = (container: JsonObject): number => {
     const hook = at(container, 'lifecycle', 'preStop');
     const slept = Number(at(hook, 'sleep', 'seconds') ?? 0);
-    const said = items(at(hook, 'exec', 'command'))
+    const command = items(at(hook, 'exec', 'command'))
       .filter(one => typeof one === 'string')
       .join(' ');
-    return Math.max(slept, Number(/\bsleep (\d+)/.exec(said)?.[1] ?? 0));
+    return Math.max(slept, Number(/\bsleep (\d+)/.exec(command)?.[1] ?? 0));
   };
   return Math.max(0, ...objects(at(pod, 'spec', 'containers')).map(of));
 }

@@ -154,18 +154,18 @@ function keptText(
 
 /** Makes the remedy harmless, by the owner of the budget and by what it guards. */
 function harmless(
-  said: BudgetExplanation,
+  explanation: BudgetExplanation,
   { owner: pods }: Pod,
   { owner: keeper }: Budget,
 ): BudgetExplanation {
-  if (said.reason === 'ReplacementUnschedulable') return said;
-  if (keeper !== undefined) return keptText(said, keeper);
+  if (explanation.reason === 'ReplacementUnschedulable') return explanation;
+  if (keeper !== undefined) return keptText(explanation, keeper);
   const isGuard =
     pods?.kind === 'Job' &&
-    (said.reason === 'BudgetNeverAllows' || said.reason === 'BudgetNotSynced');
+    (explanation.reason === 'BudgetNeverAllows' || explanation.reason === 'BudgetNotSynced');
   return isGuard
-    ? { ...said, remedy: `wait for Job ${pods.name} to end: the budget guards its work` }
-    : said;
+    ? { ...explanation, remedy: `wait for Job ${pods.name} to end: the budget guards its work` }
+    : explanation;
 }
 
 /**

@@ -251,8 +251,11 @@ export function retryAt(
   const { first, longest } =
     outcome.kind === 'budget' && budgetSeen === undefined ? untaken : pauses[outcome.kind];
   const doubled = Math.min(first * 2 ** Math.min(tries - 1, 20), longest);
-  const asked = 'retryAfterSeconds' in outcome ? (outcome.retryAfterSeconds ?? 0) : 0;
-  return secondsAfter(at, Math.max(doubled * (0.8 + 0.4 * spread(`${uid}${tries}`)), asked));
+  const requestedSeconds = 'retryAfterSeconds' in outcome ? (outcome.retryAfterSeconds ?? 0) : 0;
+  return secondsAfter(
+    at,
+    Math.max(doubled * (0.8 + 0.4 * spread(`${uid}${tries}`)), requestedSeconds),
+  );
 }
 
 /** Reports whether both attempts make the same call. */

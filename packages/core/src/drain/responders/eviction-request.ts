@@ -78,18 +78,18 @@ function responderIn(status: JsonObject, createdAt: Temporal.Instant): ActiveRes
     'name'
   ];
   if (typeof active !== 'string') return undefined;
-  const said = objectsIn(status['responders']).find(({ name }) => name === active) ?? {};
+  const responder = objectsIn(status['responders']).find(({ name }) => name === active) ?? {};
   const [startTime, heartbeatTime, expectedCompletionTime] = [
     'startTime',
     'heartbeatTime',
     'expectedCompletionTime',
-  ].map(key => readTime(said[key]));
+  ].map(key => readTime(responder[key]));
   return {
     name: truncate(active),
     createdAt,
     ...(active === defaultResponder && { isDefault: true }),
-    ...(typeof said['message'] === 'string' &&
-      said['message'] !== '' && { message: truncate(said['message']) }),
+    ...(typeof responder['message'] === 'string' &&
+      responder['message'] !== '' && { message: truncate(responder['message']) }),
     ...(startTime && { startTime }),
     ...(heartbeatTime && { heartbeatTime }),
     ...(expectedCompletionTime && { expectedCompletionTime }),
@@ -175,8 +175,8 @@ export function responderBlockerInfo(
 ): BlockerInfo {
   const { name, message, expectedCompletionTime } = responder;
   const since = sinceText(responder);
-  const said = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
-  const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${said}`;
+  const detail = `${message === undefined ? '' : `: ${message}`}${expectedCompletionTime ? `; expected to finish at ${timeText(expectedCompletionTime)}` : ''}`;
+  const text = `responder ${name} is evicting it${since === '' ? '' : ` (${since})`}${detail}`;
   if (isBefore(now, silentAt(responder, now)))
     return { reason: 'EvictionResponder', pod: about(pod), message: truncate(text) };
   return {
@@ -266,7 +266,7 @@ export function readEvictionRequest(raw: unknown): EvictionRequest | undefined {
   if (spec?.requester !== requester || typeof podUid !== 'string' || nodeName === undefined)
     return undefined;
   const namespace = metadata.namespace ?? 'default';
-  const said = isObject(status) ? status : {};
+  const responder = isObject(status) ? status : {};
   const withdrawnAt = readTime(metadata.annotations?.[withdrawnAnnotation]);
   return {
     key: `${namespace}/${metadata.name}`,
@@ -277,8 +277,8 @@ export function readEvictionRequest(raw: unknown): EvictionRequest | undefined {
     podUid,
     nodeName,
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
-    isObserved: typeof said['observedGeneration'] === 'number',
-    isOver: isOver(said),
+    isObserved: typeof responder['observedGeneration'] === 'number',
+    isOver: isOver(responder),
     ...(withdrawnAt && { withdrawnAt }),
   };
 }

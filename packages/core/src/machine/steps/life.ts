@@ -25,8 +25,8 @@ function hasFinalizer({ finalizers }: MachineRequest): boolean {
 export const claim: MachineStep = ({ request }) => {
   if (request.deleting || hasFinalizer(request)) return undefined;
   const finalizers = [...request.finalizers, machineMaintenanceFinalizer];
-  const told = announce(request, 'Normal', 'EventAnnounced', reasonOf(request));
-  const own = ownWrite(request, 'claim', { metadata: { finalizers } }, [told]);
+  const event = announce(request, 'Normal', 'EventAnnounced', reasonOf(request));
+  const own = ownWrite(request, 'claim', { metadata: { finalizers } }, [event]);
   return { phase: 'Pending', reason: 'NotClaimed', message: 'Waiting to be claimed', own };
 };
 
@@ -47,13 +47,13 @@ export const cleanUp: MachineStep = snapshot => {
   const finalizers = request.finalizers.filter(
     finalizer => finalizer !== machineMaintenanceFinalizer,
   );
-  const told = announce(
+  const event = announce(
     request,
     'Normal',
     'MaintenanceEnded',
     'The node and the machine are released',
   );
-  return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
+  return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [event]) };
 };
 
 /**

@@ -31,17 +31,17 @@ function collection(namespace: string): string {
 
 function leaseWrite(
   name: LeaseName,
-  answer: Extract<LeaseDecision, { readonly body: unknown }>,
+  decision: Extract<LeaseDecision, { readonly body: unknown }>,
 ): Write {
   return {
-    description: answer.state === 'create' ? 'create the node lease' : 'renew the node lease',
-    method: answer.state === 'create' ? 'POST' : 'PATCH',
-    ...(answer.state === 'update' && { style: 'merge' }),
+    description: decision.state === 'create' ? 'create the node lease' : 'renew the node lease',
+    method: decision.state === 'create' ? 'POST' : 'PATCH',
+    ...(decision.state === 'update' && { style: 'merge' }),
     path:
-      answer.state === 'create'
+      decision.state === 'create'
         ? collection(name.namespace)
         : `${collection(name.namespace)}/${pathSegment(name.name)}`,
-    body: answer.body,
+    body: decision.body,
     cache: 'leases',
     events: [],
   };
@@ -151,33 +151,37 @@ type Found = {
   readonly missed: boolean;
 };
 
-function ask(progress: RequestProgress, context: ReconcileContext, node: Node): Found {
+function leaseFor(progress: RequestProgress, context: ReconcileContext, node: Node): Found {
   const { snapshot, now } = context;
   const name = progress.request.adapter.lease(snapshot.nodeName);
   if (name === undefined) return { progress: granted(progress), missed: false };
   const lease = snapshot.leases.get(leaseKey(name));
-  const answer = requestLease(lease, name, node, now, snapshot.terms);
-  switch (answer.state) {
+  const decision = requestLease(lease, name, node, now, snapshot.terms);
+  switch (decision.state) {
     case 'held':
-      return { progress: granted(progress), requeueAt: answer.renewAt, missed: false };
+      return { progress: granted(progress), requeueAt: decision.renewAt, missed: false };
     case 'create':
-      return { progress: onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
+      return {
+        progress: onItsWay(progress, node),
+        write: leaseWrite(name, decision),
+        missed: false,
+      };
     case 'update': {
       // A timely renewal does not interrupt anything; a takeover of the lease has to be observed
       // first.
       const running = lease?.holder === name.holder && isHeldAlready(node, progress.request);
       return {
         progress: running ? granted(progress) : onItsWay(progress, node),
-        write: leaseWrite(name, answer),
+        write: leaseWrite(name, decision),
         missed: false,
       };
     }
     case 'foreign': {
-      const next = refused(progress, answer.message, context, node);
+      const next = refused(progress, decision.message, context, node);
       const recheck = next.holds
         ? secondsAfter(now, askAgainAfter)
         : secondsAfter(now, lookAgainAfter);
-      const until = secondsAfter(answer.until, 1);
+      const until = secondsAfter(decision.until, 1);
       return {
         progress: next,
         requeueAt: isBefore(until, recheck) ? until : recheck,
@@ -185,7 +189,7 @@ function ask(progress: RequestProgress, context: ReconcileContext, node: Node): 
       };
     }
     default:
-      return answer satisfies never;
+      return decision satisfies never;
   }
 }
 
@@ -202,7 +206,7 @@ export const lease: ReconcileStep = context => {
   if (node === undefined) return { done: true, context };
   const found = context.progresses.map(
     (progress): Found =>
-      wantsNode(progress) ? ask(progress, context, node) : { progress, missed: false },
+      wantsNode(progress) ? leaseFor(progress, context, node) : { progress, missed: false },
   );
   const missed = found.some(one => one.missed);
   const anyHolds = found.some(({ progress }) => progress.holds && !progress.granted);

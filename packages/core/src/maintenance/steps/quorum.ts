@@ -22,20 +22,24 @@ type QuorumRefusal = {
   readonly message: string;
   readonly leave?: Extract<QuorumVerdict, { readonly allowed: false }>;
 };
-type Answer = 'allowed' | 'unknown' | QuorumRefusal;
+type StakeVerdict = 'allowed' | 'unknown' | QuorumRefusal;
 
 /**
  * Applies the rule of etcd's own operator first, then the arithmetic: each sees facts that the
  * other cannot.
  */
-function ask(snapshot: NodeSnapshot, { members, seats, etcdBudgets }: Quorum): Answer {
+function stakeVerdict(
+  snapshot: NodeSnapshot,
+  { members, seats, etcdBudgets }: Quorum,
+): StakeVerdict {
   const { nodeName, pods } = snapshot;
   if (etcdBudgets !== undefined) {
     if (pods === undefined) return 'unknown';
     const guardPods = pods.filter(({ namespace }) => namespace === etcdNamespace);
-    const said = etcdAllows({ budgets: etcdBudgets, guardPods, nodeName });
-    if (said.kind === 'unclear') return { message: `${quorumMessage(nodeName)}: ${said.why}` };
-    if (said.kind === 'denied') return { message: quorumMessage(nodeName) };
+    const verdict = etcdAllows({ budgets: etcdBudgets, guardPods, nodeName });
+    if (verdict.kind === 'unclear')
+      return { message: `${quorumMessage(nodeName)}: ${verdict.why}` };
+    if (verdict.kind === 'denied') return { message: quorumMessage(nodeName) };
   }
   const leave = quorumAllows(nodeName, members, seats);
   return leave.allowed ? 'allowed' : { message: leave.message, leave };
@@ -65,17 +69,17 @@ function isAccepted(
 function barred(
   progress: RequestProgress,
   node: Node,
-  answer: Exclude<Answer, 'allowed'>,
+  verdict: Exclude<StakeVerdict, 'allowed'>,
   known: Quorum,
 ): RequestProgress {
   if (isExempt(progress, node)) return progress;
-  if (answer !== 'unknown' && isAccepted(progress, answer, known))
-    return { ...progress, atStake: answer.leave?.stake ?? '' };
-  if (answer === 'unknown') return { ...progress, barred: true };
+  if (verdict !== 'unknown' && isAccepted(progress, verdict, known))
+    return { ...progress, atStake: verdict.leave?.stake ?? '' };
+  if (verdict === 'unknown') return { ...progress, barred: true };
   return {
     ...progress,
     barred: true,
-    problem: { reason: 'QuorumAtRisk', message: answer.message },
+    problem: { reason: 'QuorumAtRisk', message: verdict.message },
   };
 }
 
@@ -88,10 +92,10 @@ export const quorum: ReconcileStep = context => {
   const { node } = snapshot;
   if (snapshot.quorum === undefined || node === undefined || node.holdRecord !== undefined)
     return { done: true, context };
-  const answer = ask(snapshot, snapshot.quorum);
-  if (answer === 'allowed') return { done: true, context };
+  const verdict = stakeVerdict(snapshot, snapshot.quorum);
+  if (verdict === 'allowed') return { done: true, context };
   const known = snapshot.quorum;
-  const progresses = context.progresses.map(progress => barred(progress, node, answer, known));
+  const progresses = context.progresses.map(progress => barred(progress, node, verdict, known));
   return {
     done: true,
     context: {

@@ -108,12 +108,17 @@ function wantsThemBack({ snapshot: { node }, progresses, leaving }: ReconcileCon
 export const cancelVmEvictions: ReconcileStep = context => {
   const { vms, nodeName, memo: notes } = context.snapshot;
   if (vms === undefined || !wantsThemBack(context)) return { done: true, context };
-  const { writes, goingOn, asked, waits } = callBack(nodeName, vms, notes.recalled, context.now);
+  const {
+    writes,
+    goingOn,
+    asked: requested,
+    waits,
+  } = callBack(nodeName, vms, notes.recalled, context.now);
   const after: ReconcileContext = {
     ...context,
     writes: [...context.writes, ...writes],
     stillMoving: goingOn,
-    recalled: asked,
+    recalled: requested,
   };
   if (!waits) return { done: true, context: after };
   const requeueAt = secondsAfter(context.now, 1);
@@ -190,8 +195,11 @@ function idleLeases(context: ReconcileContext): readonly Write[] {
     ).map(leaseKey),
   );
   const vanished = requests.length === 0 && node?.holdRecord === undefined;
-  const asked = leaseNames(vanished ? adapters : adaptersOf([...present, ...leaving]), nodeName);
-  return asked
+  const requested = leaseNames(
+    vanished ? adapters : adaptersOf([...present, ...leaving]),
+    nodeName,
+  );
+  return requested
     .filter(name => !wanted.has(leaseKey(name)))
     .flatMap(name => leaseRelease(context, name) ?? []);
 }
@@ -201,11 +209,12 @@ function idleLeases(context: ReconcileContext): readonly Write[] {
  * the marks (the step before), then the node's conditions and the lease, then the finalizer.
  */
 export const release: ReconcileStep = context => {
-  const nobody = context.progresses.length === 0 && context.snapshot.node?.holdRecord === undefined;
-  const clean = [...(nobody ? conditionsWrites(context, {}) : []), ...idleLeases(context)];
+  const isUnwanted =
+    context.progresses.length === 0 && context.snapshot.node?.holdRecord === undefined;
+  const clean = [...(isUnwanted ? conditionsWrites(context, {}) : []), ...idleLeases(context)];
   if (clean.length > 0) {
     // The remaining requests go on meanwhile; only the finalizers wait.
-    return { done: !nobody, context: { ...context, writes: [...context.writes, ...clean] } };
+    return { done: !isUnwanted, context: { ...context, writes: [...context.writes, ...clean] } };
   }
   return {
     done: true,

@@ -167,12 +167,12 @@ export function timeLimits(
     const key = calendar.names.join();
     if (known.has(key)) return known.get(key);
     const expectedSeconds = plan.expectedSeconds ?? expectedIn(calendar, seen, defaultNodeSeconds);
-    const answer =
+    const result =
       (calendar.windows.length === 0 ? undefined : openLimit(calendar, expectedSeconds, now)) ??
       rateLimit(view, calendar, expectedSeconds, now) ??
       paceLimit(view, calendar, expectedSeconds, now);
-    known.set(key, answer);
-    return answer;
+    known.set(key, result);
+    return result;
   };
 }
 
@@ -274,7 +274,7 @@ function restOf(view: PlanView, calendar: Calendar): Rest {
   };
 }
 
-function told({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string {
+function missedText({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string {
   return `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
 }
 
@@ -334,7 +334,8 @@ export function forecastOf(view: PlanView, now: Temporal.Instant): Forecast {
   // A spread plan ends at its deadline.
   const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
   const message =
-    deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
+    deadline &&
+    (rehearsed === undefined ? missedText(rest, deadline) : toldOf(rehearsed, deadline));
   return {
     ...(end && !isOver && { end }),
     ...(message !== undefined && { deadline: { isMet, message } }),

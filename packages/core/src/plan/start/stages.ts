@@ -50,8 +50,8 @@ export function inPlanOrder(
   ];
   return [...nodes].sort((one, other) => {
     for (const compare of all) {
-      const answer = compare(one, other);
-      if (answer !== 0) return answer;
+      const order = compare(one, other);
+      if (order !== 0) return order;
     }
     return 0;
   });

@@ -274,7 +274,7 @@ function hooksAfter(
 }
 
 /** Returns which approval is needed, and the command for it. */
-function asked(
+function approvalWait(
   what: string,
   { expired }: ApprovalState,
   { plan }: PlanView['snapshot'],
@@ -324,7 +324,9 @@ function afterEmptyStage(
   if (approveAfter)
     return {
       stage: name,
-      waiting: [asked(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)],
+      waiting: [
+        approvalWait(`${what}, and somebody has to agree`, agreed, view.snapshot, ` ${name}`),
+      ],
     };
   const how = `drydock plan promote ${view.snapshot.plan.name} ${name} lets the plan go on`;
   return { stage: name, waiting: [{ reason: 'StageEmpty', message: `${what}; ${how}` }] };
@@ -352,7 +354,7 @@ function afterStage(
   return {
     stage: name,
     waiting: [
-      asked(
+      approvalWait(
         `stage ${name} is done (${shownBy(one, view)}), and somebody has to agree`,
         agreed,
         view.snapshot,
@@ -413,7 +415,7 @@ export function nextStart(view: PlanView, now: Temporal.Instant): StartDecision 
     ? approvalOf(view, now)
     : { isGiven: true };
   if (!agreed.isGiven)
-    return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
+    return { waiting: [approvalWait('somebody has to agree to the run', agreed, view.snapshot)] };
   const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;
   if (rehearsal !== undefined) return { waiting: [rehearsal] };
   const before = runHooks(view.snapshot, { at: 'BeforeRun', scope: runScope }, now);

@@ -116,18 +116,18 @@ function failedDrain(child: MaintenanceRequest): string {
 function drainEnds(view: NodeView, now: Temporal.Instant): NodeStepResult {
   const { slot: one, child, snapshot } = view;
   const { name, drainStuck } = snapshot.plan;
-  const said = saidOf(child);
+  const why = saidOf(child);
   const at = stuck(view);
   const way = `drydock plan skip ${name} ${one.node} releases it, and spec.onFailure.drainStuck does so after a while`;
   if (at === undefined)
     return {
       slot: one,
-      waiting: { reason: 'Draining', message: `${said} (${way})`, node: one.node },
+      waiting: { reason: 'Draining', message: `${why} (${way})`, node: one.node },
     };
   if (isBefore(now, at))
     return {
       slot: one,
-      waiting: { reason: 'Draining', message: said, node: one.node, until: at },
+      waiting: { reason: 'Draining', message: why, node: one.node, until: at },
       requeueAt: at,
     };
   if (requeuesOf(view) < (drainStuck?.times ?? 0))
@@ -135,10 +135,10 @@ function drainEnds(view: NodeView, now: Temporal.Instant): NodeStepResult {
       one,
       now,
       'Requeued',
-      `Its drain was stuck; the node is released and retried later: ${said}`,
+      `Its drain was stuck; the node is released and retried later: ${why}`,
       { stuck: true },
     );
-  return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${said}`);
+  return end(one, now, 'Failed', `Its drain is stuck, and the node is released: ${why}`);
 }
 
 /** Resumes the paused drain when the window is open again. */

@@ -143,15 +143,15 @@ export function replacing(view: NodeView, now: Temporal.Instant): NodeStepResult
     if (stopped !== undefined) return stopped;
   }
   const { phase } = request.history;
-  const said =
+  const why =
     typeof request.status['message'] === 'string'
       ? request.status['message']
       : 'its MachineMaintenance has not begun';
   if (request.status['waitingFor'] === 'StrategyNotPossible')
-    return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
+    return end(one, now, 'Failed', `It cannot be replaced: ${why}`);
   if (phase === 'Cancelled')
-    return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${said}`);
-  if (phase !== 'Succeeded') return late(view, now, said);
+    return end(one, now, 'Failed', `Its MachineMaintenance was cancelled: ${why}`);
+  if (phase !== 'Succeeded') return late(view, now, why);
   return node === undefined
     ? end(one, now, 'Done', 'Done')
     : late(view, now, 'its machine is replaced, and its Node object is still there');

@@ -2,7 +2,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { DrainPreview } from '../../../src/scene.ts';
-import { asking, mayAct, type OpenDialog, say, store } from '../../connection.ts';
+import { asking, mayAct, notify, type OpenDialog, store } from '../../connection.ts';
 import { approvalText, countsText, kindsOf, plural, strategyOf } from '../../model/words.ts';
 import {
   approve,
@@ -29,11 +29,11 @@ function OrderForm({ label, send, shut, children }: OrderFormProps) {
   const busy = useSignal(false);
   const submit = async (): Promise<void> => {
     busy.value = true;
-    const said = await send();
+    const result = await send();
     busy.value = false;
-    failure.value = said.done ? undefined : said.message;
-    if (!said.done) return;
-    say(said);
+    failure.value = result.done ? undefined : result.message;
+    if (!result.done) return;
+    notify(result);
     shut();
   };
   return (

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { HostOrder, MachineView, NodeSummary, WindowView } from '../../../src/scene.ts';
-import { asking, mayAct, now, open, say, selected, store } from '../../connection.ts';
+import { asking, mayAct, notify, now, open, selected, store } from '../../connection.ts';
 import {
   announcedText,
   kindsOf,
@@ -100,7 +100,7 @@ export function HostOrders({ node }: { readonly node: NodeSummary }) {
   if (store.machinesOn(node.key).value.length > 0) return null;
   const send = async (what: HostOrder['what']): Promise<void> => {
     busy.value = true;
-    say(await announce({ node: node.key, what }));
+    notify(await announce({ node: node.key, what }));
     busy.value = false;
     // The buttons disappear once an event is announced: keyboard users continue from the top of the
     // details.

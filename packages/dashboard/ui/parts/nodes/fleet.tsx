@@ -130,7 +130,7 @@ function choose(target: EventTarget | null): void {
 }
 
 /** Description of the cell under the pointer; screen readers read the cell's name. */
-function Told() {
+function PointedNode() {
   const node = pointed.value === undefined ? undefined : store.node(pointed.value).value;
   if (node === undefined)
     return (
@@ -226,7 +226,7 @@ function Fleet() {
           </button>
         )}
         <By />
-        <Told />
+        <PointedNode />
       </div>
       <Groups />
     </div>
@@ -258,7 +258,7 @@ function Legend() {
 /** Number of nodes from which the search is shown. */
 const manyNodes = 12;
 
-const nobody: ReadonlySet<string> = new Set();
+const noPods: ReadonlySet<string> = new Set();
 
 function Search() {
   return (
@@ -284,7 +284,7 @@ function Waiting() {
   return (
     <section class="waiting" aria-label="Pods that wait for a node">
       <h3>{plural(count, 'pod is', 'pods are')} waiting for a node</h3>
-      {!condensed.value && <PodTiles pods={pods} blocked={nobody} />}
+      {!condensed.value && <PodTiles pods={pods} blocked={noPods} />}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { PlanNodeView, PlanOrder, PlanStageView, PlanSummary } from '../../../src/scene.ts';
-import { asking, mayAct, now, say, store } from '../../connection.ts';
+import { asking, mayAct, notify, now, store } from '../../connection.ts';
 import {
   chartOf,
   chartSize,
@@ -238,7 +238,7 @@ function Switch({ plan, what }: { readonly plan: PlanSummary; readonly what: Pla
   const busy = useSignal(false);
   const pause = async (): Promise<void> => {
     busy.value = true;
-    say(await steerPlan({ plan: plan.key, uid: plan.uid, what: 'pause' }));
+    notify(await steerPlan({ plan: plan.key, uid: plan.uid, what: 'pause' }));
     busy.value = false;
   };
   const act = (): void => {

@@ -255,7 +255,7 @@ class Sender {
   /** Returns the code alone: the message may contain the URL, which is a secret of the receiver. */
   #why(error: unknown): string {
     if (isDefect(error))
-      this.#options.defects.tell('Process', `receiver ${this.#options.config.name}`, error);
+      this.#options.defects.report('Process', `receiver ${this.#options.config.name}`, error);
     return codeOf(error);
   }
 
