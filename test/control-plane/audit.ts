@@ -21,6 +21,8 @@ export type Audited = {
    * the same code.
    */
   readonly forbidden: boolean;
+  /** A role allows it, whatever came of it then. */
+  readonly authorized: boolean;
   readonly receivedAt: number;
   readonly answeredAt: number;
 };
@@ -99,6 +101,7 @@ function audited(line: Line, known: Known): Audited {
     name: line.objectRef?.name ?? '',
     code: line.responseStatus?.code ?? 0,
     forbidden: line.annotations?.['authorization.k8s.io/decision'] === 'forbid',
+    authorized: line.annotations?.['authorization.k8s.io/decision'] === 'allow',
     receivedAt: milliseconds(line.requestReceivedTimestamp),
     answeredAt: milliseconds(line.stageTimestamp),
   };

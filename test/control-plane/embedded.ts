@@ -64,6 +64,7 @@ class Ear implements Audit {
       name: of.name,
       code: status,
       forbidden,
+      authorized: !forbidden && status !== 401,
       receivedAt,
       answeredAt,
     });
