@@ -30,7 +30,7 @@ const folders = [
 const isHandedOver = /kind: '(failed|broken)',\s*error\b/;
 
 /** What tells the two apart. */
-const tells = /\b(isDefect|tell|guard|throw)\b|[#.]textOf\(/;
+const tells = /\b(isDefect|report|guard|throw)\b|[#.]textOf\(/;
 
 /** Files whose `try` holds no code of ours that could be wrong, with what it holds. */
 const harmless: Readonly<Record<string, string>> = {
