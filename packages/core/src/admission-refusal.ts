@@ -10,7 +10,7 @@ export type AdmissionRefusal = {
   /** Name of the webhook; missing for policies. */
   readonly webhook?: string;
   /** Text of the author, or the error of the call; may be empty. */
-  readonly said: string;
+  readonly detail: string;
   /** Whole refusal in a sentence that names its author. */
   readonly message: string;
 };
@@ -65,15 +65,15 @@ const forms: readonly Form[] = [
 const opening = /^(?:Internal error occurred: |[^\s"]+ "[^"]*" is forbidden: )/;
 
 function readAs({ pattern, kind, what }: Form, text: string): AdmissionRefusal | undefined {
-  const [, name, binding, said = ''] = pattern.exec(text) ?? [];
+  const [, name, binding, detail = ''] = pattern.exec(text) ?? [];
   if (name === undefined) return undefined;
   const by = `${what} ${name}${binding === undefined || binding === '' ? '' : ` (binding ${binding})`}`;
   return {
     kind,
     by,
     ...(what === 'webhook' && { webhook: name }),
-    said,
-    message: kind === 'broken' ? `${by} does not answer: ${said}` : text,
+    detail,
+    message: kind === 'broken' ? `${by} does not answer: ${detail}` : text,
   };
 }
 

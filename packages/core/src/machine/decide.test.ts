@@ -445,7 +445,7 @@ describe('under way', () => {
     const held = machine({
       deleting: true,
       preDrainHooks: [{ name: 'EtcdQuorumOperator', owner: 'clusteroperator/etcd' }],
-      said: 'Drain operation currently blocked',
+      statusMessage: 'Drain operation currently blocked',
     });
     const verdict = decided({
       request: begun({ deletionIssued: true }),

@@ -202,7 +202,7 @@ function isSeedOf(known: MachineEvent, announced: MachineEvent): boolean {
 }
 
 /**
- * Returns the events of a machine after one source has been read: `told` is everything that it
+ * Returns the events of a machine after one source has been read: `announced` is everything that it
  * announces now (`complete`), or only changes. Events of other sources stay. An event that was
  * moved is the same event with other times.
  */

@@ -76,7 +76,15 @@ describe('a Machine', () => {
       { spec: { providerID: '', failureDomain: '' }, status: { phase: '', nodeRef: { name: 5 } } },
       { labels: { 'machine.openshift.io/zone': '' } },
     );
-    for (const key of ['providerId', 'zone', 'phase', 'nodeName', 'said', 'deleteMark', 'owner'])
+    for (const key of [
+      'providerId',
+      'zone',
+      'phase',
+      'nodeName',
+      'statusMessage',
+      'deleteMark',
+      'owner',
+    ])
       assert.equal(key in empty, false, key);
   });
 
@@ -183,7 +191,7 @@ describe('a Machine', () => {
             { message: 'm', ...condition },
           ],
         },
-      }).said;
+      }).statusMessage;
     assert.equal(said({ type: 'Deleting', status: 'True', reason: 'Draining' }), 'm');
     assert.equal(said({ type: 'Deleting', status: 'True', reason: 'NotDeleting' }), undefined);
     assert.equal(said({ type: 'Deleting', status: 'False', reason: 'x' }), undefined);

@@ -65,7 +65,7 @@ export type Machine = Common & {
   /** True if the machine API reports it as available: Cluster API does so from v1beta2 on. */
   readonly available: boolean;
   /** Message of the machine API about its deletion. */
-  readonly said?: string;
+  readonly statusMessage?: string;
   /** Name of the Cluster that it is part of, in the same namespace, for Cluster API. */
   readonly clusterName?: string;
 };
@@ -235,7 +235,7 @@ function conditionsOf({ status }: Raw): readonly JsonObject[] {
  * Returns what blocks a deletion: Cluster API has it in a condition, OpenShift in its conditions
  * about hooks and the drain.
  */
-function saidOf(raw: Raw): string | undefined {
+function statusMessageOf(raw: Raw): string | undefined {
   const about = conditionsOf(raw).find(({ type, status: value, reason }) => {
     if (type === 'Deleting') return value === 'True' && reason !== 'NotDeleting';
     return (type === 'Drainable' || type === 'Terminable') && value === 'False';
@@ -264,7 +264,7 @@ export function readMachine(raw: unknown, kind: MachineKind): Machine {
   const phase = textOf(status?.['phase']);
   const zone = textOf(spec?.['failureDomain']) ?? found.labels['machine.openshift.io/zone'];
   const deleteMark = metadata.annotations?.[deleteMarks[api]];
-  const said = saidOf(raw as Raw);
+  const statusMessage = statusMessageOf(raw as Raw);
   const addresses = addressesOf(raw as Raw);
   const clusterName =
     api === 'capi'
@@ -285,7 +285,7 @@ export function readMachine(raw: unknown, kind: MachineKind): Machine {
     ...(addresses.length > 0 && { addresses }),
     ...(zone !== undefined && zone !== '' && { zone }),
     ...(deleteMark !== undefined && { deleteMark }),
-    ...(said !== undefined && { said }),
+    ...(statusMessage !== undefined && { statusMessage }),
     ...(clusterName !== undefined && { clusterName }),
   };
 }

@@ -347,12 +347,12 @@ export class NodeWatch {
   async followWhole(
     informers: InformerSet,
     name: string,
-    told: (change: Change<CachedNode>) => void,
+    onChange: (change: Change<CachedNode>) => void,
     signal: AbortSignal,
   ): Promise<void> {
     const changed = (change: Change<CachedNode>): void => {
       this.#changed(change);
-      told(change);
+      onChange(change);
     };
     const unseen = (list: CompleteList): readonly CachedNode[] => {
       this.#replaced.abort();

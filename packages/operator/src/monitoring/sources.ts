@@ -28,12 +28,14 @@ async function get(
   source: Source,
   path: string,
   signal: AbortSignal,
-): Promise<SourceResult<{ readonly said: HttpResponse; readonly body: Json }>> {
+): Promise<SourceResult<{ readonly response: HttpResponse; readonly body: Json }>> {
   const outcome = await source.call({ method: 'GET', path, headers: {} }, signal);
   if ('failure' in outcome) return outcome;
   if (outcome.value.status !== 200) return { failure: failureOf(source.title, outcome.value) };
   const body = jsonOf(outcome.value.text);
-  return body === undefined ? malformedAlerts(source) : { value: { said: outcome.value, body } };
+  return body === undefined
+    ? malformedAlerts(source)
+    : { value: { response: outcome.value, body } };
 }
 
 function malformedAlerts({ title }: Source): ReturnType<typeof malformedResponse> {
@@ -62,7 +64,7 @@ async function isSettled(
   const { title, config } = source;
   const outcome = await get(source, '/api/v2/status', signal);
   if ('failure' in outcome) return outcome;
-  const { said, body } = outcome.value;
+  const { response, body } = outcome.value;
   const begun =
     isObject(body) && typeof body['uptime'] === 'string' ? Date.parse(body['uptime']) : Number.NaN;
   if (!isObject(body) || Number.isNaN(begun)) return malformedAlerts(source);
@@ -73,8 +75,8 @@ async function isSettled(
         problem: `${title} waits for its peers, and may not know of all alerts`,
       },
     };
-  const told = Date.parse(said.headers['date'] ?? '');
-  const nowMs = Number.isNaN(told) ? clock.now().epochMilliseconds : told;
+  const dateMs = Date.parse(response.headers['date'] ?? '');
+  const nowMs = Number.isNaN(dateMs) ? clock.now().epochMilliseconds : dateMs;
   if (nowMs - begun >= config.startupGraceMs) return { value: true };
   const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not know all alerts yet`;
   return { failure: { result: 'failed', problem } };

@@ -133,7 +133,7 @@ function isAbout(nodes: ReadonlySet<string>) {
     about.some(value => nodes.has(value) || nodes.has(value.replace(/:\d{1,5}$/, '')));
 }
 
-/** Evaluates to True if only alerts about uncounted nodes fire. `told`: all alerts that fire. */
+/** Evaluates to True if only alerts about uncounted nodes fire. `result`: all alerts that fire. */
 function evaluateAlerts(
   result: QueryResult<readonly FiringAlert[]>,
   uncounted: ReadonlySet<string>,

@@ -61,7 +61,7 @@ export class PlanProgress {
     );
   }
 
-  told(plan: Stored, nowMs: number): void {
+  observe(plan: Stored, nowMs: number): void {
     this.changedMs = nowMs;
     this.phase = text(plan, 'status', 'phase') || 'Pending';
     this.message = text(plan, 'status', 'message');

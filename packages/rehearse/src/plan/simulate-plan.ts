@@ -198,7 +198,7 @@ async function perform(
   const work = new NodeWork(sandbox, order.plan, order.times, order.soFar);
   const unsubscribe = registry.store.subscribe(({ type, object }) => {
     if (type === 'removed') return;
-    progress.told(object, pods.nowMs);
+    progress.observe(object, pods.nowMs);
     approve(play, object);
   }, resource);
   if (isGiven) resume(sandbox, order.plan.name);

@@ -146,7 +146,7 @@ export class WaitRecorder {
   readonly #unsubscribes: readonly (() => void)[];
 
   /**
-   * Creates a recorder; `told` receives every change of a maintenance, with the name of its
+   * Creates a recorder; `onTrace` receives every change of a maintenance, with the name of its
    * resource.
    */
   constructor(

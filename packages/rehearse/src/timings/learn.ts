@@ -84,8 +84,8 @@ function isPlausible(interval: Interval | undefined): interval is Interval {
  */
 function startOf(pod: JsonObject, scheduled: ReadonlyMap<string, string>): Interval | undefined {
   if (hasRestarted(pod)) return undefined;
-  const told = scheduled.get(uidOf(pod)) ?? condition(pod, 'PodScheduled');
-  const from = recordedTimeOf(told || text(pod, 'metadata', 'creationTimestamp'));
+  const recorded = scheduled.get(uidOf(pod)) ?? condition(pod, 'PodScheduled');
+  const from = recordedTimeOf(recorded || text(pod, 'metadata', 'creationTimestamp'));
   const ready = recordedTimeOf(condition(pod, 'Ready'));
   if (ready === undefined) return undefined;
   const whole = between(from, ready);
@@ -130,12 +130,12 @@ function startSamples(all: readonly JsonObject[], workloads: Workloads): readonl
 /** Returns the duration of a terminating pod whose containers have ended. */
 function endOf(pod: JsonObject): Interval | undefined {
   const until = recordedTimeOf(text(pod, 'metadata', 'deletionTimestamp'));
-  const told = until && {
+  const recorded = until && {
     ...until,
     at: until.at - Number(at(pod, 'metadata', 'deletionGracePeriodSeconds') ?? 0),
   };
   return between(
-    told,
+    recorded,
     latest(
       containersOf(pod).map(one => recordedTimeOf(text(one, 'state', 'terminated', 'finishedAt'))),
     ),

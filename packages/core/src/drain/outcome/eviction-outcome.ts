@@ -101,11 +101,11 @@ const interceptor = 'virt-launcher-eviction-interceptor.kubevirt.io';
  * Interprets the text of KubeVirt's webhook. It uses one code for everything; its texts are the
  * contract (kubevirt v1.9, pod-eviction-admitter).
  */
-function interceptorOutcome({ said, message }: AdmissionRefusal): EvictionOutcome | undefined {
-  if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(said))
+function interceptorOutcome({ detail, message }: AdmissionRefusal): EvictionOutcome | undefined {
+  if (/^(?:Evacuation in progress: )?Eviction triggered evacuation/.test(detail))
     return { kind: 'evacuating', message };
-  if (/not live-migratable/.test(said)) return { kind: 'notMigratable', message };
-  if (said.startsWith('Eviction request for target Pod'))
+  if (/not live-migratable/.test(detail)) return { kind: 'notMigratable', message };
+  if (detail.startsWith('Eviction request for target Pod'))
     return { kind: 'migrationTarget', message };
   return undefined;
 }

@@ -149,7 +149,7 @@ function isTaken(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
 
 /**
  * Reports whether all events of a machine that is to be replaced are over, and one of them has
- * taken it, whoever has requested the replacement.
+ * taken it, no matter who requested the replacement.
  */
 export function isTakenAlready(snapshot: MachineSnapshot, now: Temporal.Instant): boolean {
   return isReplaced(snapshot) && areOver(snapshot) && fateOf(snapshot, now) === 'taken';

@@ -498,7 +498,7 @@ describe('the machine goes', () => {
         ...drained,
       }).message;
     assert.equal(said({}), 'Waiting until Machine m1 is gone');
-    assert.equal(said({ said: 'busy' }), 'Waiting until Machine m1 is gone: busy');
+    assert.equal(said({ statusMessage: 'busy' }), 'Waiting until Machine m1 is gone: busy');
     assert.equal(
       said({ preDrainHooks: [other] }),
       'Waiting until Machine m1 is gone; hooks of others: other (x)',

@@ -396,7 +396,7 @@ function letGoByDeletion({ request, machine }: MachineSnapshot): MachineDecision
 function goneText({ machine }: MachineSnapshot): string {
   const others = machine?.preDrainHooks.map(({ name, owner }) => `${name} (${owner})`).join(', ');
   const hooks = others === undefined || others === '' ? '' : `; hooks of others: ${others}`;
-  return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
+  return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.statusMessage === undefined ? '' : `: ${machine.statusMessage.slice(0, 500)}`}${hooks}`;
 }
 
 /**

@@ -104,7 +104,7 @@ export class CaBundleInjector {
   #writes: readonly number[] = [];
   #isRestrained = false;
   /** State of a missing configuration: seen, or also logged. */
-  #isAbsent: 'seen' | 'said' | undefined;
+  #isAbsent: 'seen' | 'reported' | undefined;
 
   constructor(options: TrustOptions, signal: AbortSignal) {
     this.#options = options;
@@ -218,7 +218,7 @@ export class CaBundleInjector {
         'the webhook is served, but no ValidatingWebhookConfiguration has this name, so no API server asks it: install it, name it by --webhook-configuration-name, or serve none (--webhook-port=0)',
         { configuration },
       );
-    this.#isAbsent = this.#isAbsent === undefined ? 'seen' : 'said';
+    this.#isAbsent = this.#isAbsent === undefined ? 'seen' : 'reported';
     return true;
   }
 

@@ -118,7 +118,7 @@ type SenderOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly defects: PanicHandler;
-  readonly told: (result: NotificationResult) => void;
+  readonly onResult: (result: NotificationResult) => void;
 };
 
 const maxWaiting = 100;
@@ -143,11 +143,13 @@ function pauseIn({ headers }: HttpResponse): { readonly pauseMs?: number } {
   return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, maxPauseMs) } : {};
 }
 
-function judged(said: HttpResponse): SendAttempt {
-  const { status } = said;
+function judged(response: HttpResponse): SendAttempt {
+  const { status } = response;
   if (status >= 200 && status < 300) return { kind: 'sent' };
   const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;
-  return isPassing(status) ? { kind: 'again', why, ...pauseIn(said) } : { kind: 'refused', why };
+  return isPassing(status)
+    ? { kind: 'again', why, ...pauseIn(response) }
+    : { kind: 'refused', why };
 }
 
 /** Returns the code of an error: Node's messages about a connection add at most host and port. */
@@ -200,9 +202,9 @@ class Sender {
   }
 
   #drop(): void {
-    const { log, config, told } = this.#options;
+    const { log, config, onResult } = this.#options;
     this.#waiting.shift();
-    told('dropped');
+    onResult('dropped');
     if (!this.#isFull)
       log.warn('too many notifications wait for a receiver; the oldest are dropped', {
         receiver: config.name,
@@ -213,7 +215,7 @@ class Sender {
   async #work(): Promise<void> {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const isSent = await this.#deliver(next);
-      this.#options.told(isSent ? 'sent' : 'failed');
+      this.#options.onResult(isSent ? 'sent' : 'failed');
       if (this.#waiting.length === 0) this.#isFull = false;
     }
   }
@@ -312,7 +314,7 @@ export class Notifier implements Recorder {
   readonly #tools: NotifierTools;
   readonly #file: ReloadedFile<readonly ReceiverConfig[]>;
   /** Time of the last notification, in milliseconds, by content; the oldest first. */
-  readonly #told = new Map<string, number>();
+  readonly #lastSent = new Map<string, number>();
   #configs: readonly ReceiverConfig[] = [];
   #senders: readonly Sender[] = [];
 
@@ -350,13 +352,13 @@ export class Notifier implements Recorder {
   #isKnown(event: KubeEvent): boolean {
     const nowMs = this.#tools.clock.now().epochMilliseconds;
     const content = contentOfEvent(event);
-    const toldMs = this.#told.get(content);
-    if (toldMs !== undefined && nowMs - toldMs < sameForMs) return true;
-    this.#told.delete(content);
-    this.#told.set(content, nowMs);
-    for (const oldest of this.#told.keys()) {
-      if (this.#told.size <= maxRemembered) break;
-      this.#told.delete(oldest);
+    const lastMs = this.#lastSent.get(content);
+    if (lastMs !== undefined && nowMs - lastMs < sameForMs) return true;
+    this.#lastSent.delete(content);
+    this.#lastSent.set(content, nowMs);
+    for (const oldest of this.#lastSent.keys()) {
+      if (this.#lastSent.size <= maxRemembered) break;
+      this.#lastSent.delete(oldest);
     }
     return false;
   }
@@ -375,7 +377,7 @@ export class Notifier implements Recorder {
           clock,
           log,
           defects,
-          told: result => meter?.notified(config.name, result),
+          onResult: result => meter?.notified(config.name, result),
         }),
     );
   }
