@@ -254,12 +254,21 @@ export async function makeNode(api: Api, name: string, options: NodeOptions = {}
   );
 }
 
-/** Waits until the node looks like this again. */
+/**
+ * Waits until the node looks like this again. The cluster's node controller may have seen a cordon
+ * late: it puts its taint on a node that has been given back, and takes it off a moment later.
+ */
 export async function untilFace(api: Api, name: string, face: object): Promise<void> {
   const same = async (): Promise<boolean> =>
     JSON.stringify(sorted(faceOf(await getNode(api, name)))) === JSON.stringify(sorted(face));
-  await until(`node ${name} to look as before`, same, { deadlineMs: 20_000 }).catch(() => {});
-  assert.deepEqual(faceOf(await getNode(api, name)), face);
+  try {
+    await until(`node ${name} to look as before`, async () => (await same()) && (await same()), {
+      deadlineMs: 20_000,
+    });
+  } catch (error) {
+    assert.deepEqual(faceOf(await getNode(api, name)), face);
+    throw error;
+  }
 }
 
 function sorted(value: unknown): unknown {
