@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '@drydock/utils';
-import { CpuThrottle } from './ports.ts';
+import { CpuThrottle } from './cpu-throttle.ts';
 
 /** Begins after work of so many milliseconds, and says after how many more it has. */
 async function restAfter(spans: readonly number[]): Promise<number> {

@@ -1,8 +1,8 @@
 import { isBefore, matches, secondsAfter } from '@drydock/apimachinery';
+import { planAnnotation } from '../plan-annotation.ts';
 import { goneBy, isDaemonSetPod, isFinished, isTerminating, type Pod } from '../pod/pod.ts';
 import { whyNotMigratable } from '../vm/kubevirt.ts';
 import type { VmPod } from '../vm/vm-pod.ts';
-import { planAnnotation } from '../write.ts';
 import type { DrainPolicy, PodPick } from './policy.ts';
 
 /** Decision of the policy about one pod. */

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '@drydock/apimachinery';
+import type { EventKind } from '../event-kind.ts';
 import { conditionOf, isReady, type Node, transitionTimeOf } from '../node/node.ts';
-import type { EventKind } from '../write.ts';
 import { deadlineOf, isPending, type MachineEvent, occurrenceOf } from './event.ts';
 import { type MachineHistory, takesAtOnce } from './request.ts';
 import type { MachineSnapshot } from './snapshot.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { eventKinds } from '../event-kind.ts';
 import { at, makeNode, makeRequest } from '../testing/make.ts';
 import {
   makeEvent as event,
@@ -12,7 +13,6 @@ import {
   makeMachineSnapshot as snapshot,
 } from '../testing/make-machine.ts';
 import { makeWindow } from '../testing/make-window.ts';
-import { eventKinds } from '../write.ts';
 import { decideMachine } from './decide.ts';
 import { eventStates, type MachineEvent } from './event.ts';
 import { hookName, type Machine } from './machine.ts';

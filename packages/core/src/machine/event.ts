@@ -1,5 +1,5 @@
 import { earliest, isBefore } from '@drydock/apimachinery';
-import type { EventKind } from '../write.ts';
+import type { EventKind } from '../event-kind.ts';
 import type { Machine, MachineCluster, MachineSet } from './machine.ts';
 
 /**

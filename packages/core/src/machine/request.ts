@@ -1,5 +1,5 @@
 import type { JsonObject } from '@drydock/apimachinery';
-import type { EventKind } from '../write.ts';
+import type { EventKind } from '../event-kind.ts';
 import type { MachineEvent } from './event.ts';
 
 /** Strategies for an announcement. */

@@ -1,8 +1,9 @@
 import type { IntOrPercent, JsonObject } from '@drydock/apimachinery';
+import type { EventKind } from '../event-kind.ts';
 import type { Node } from '../node/node.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/spans.ts';
-import type { EventKind, Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import type { MachineEvent, MachinePause, TroubleReason } from './event.ts';
 import type { Machine, MachineSet } from './machine.ts';
 import type { MachinePhase, MachineRequest, MachineStrategy } from './request.ts';

@@ -1,4 +1,4 @@
-export { planAnnotation } from '../write.ts';
+export { planAnnotation } from '../plan-annotation.ts';
 export {
   doneSince,
   isUnderWayNow,

@@ -1,6 +1,7 @@
 import { pathSegment } from '@drydock/apimachinery';
 import { machineMaintenanceApi } from '../machine/writes.ts';
-import { planAnnotation, type Write } from '../write.ts';
+import { planAnnotation } from '../plan-annotation.ts';
+import type { Write } from '../write.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Work } from './plan.ts';
 import type { MachineRef, PlanSnapshot } from './snapshot.ts';

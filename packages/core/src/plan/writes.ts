@@ -11,8 +11,9 @@ import {
   truncatedName,
 } from '@drydock/apimachinery';
 import { restoreChildWrite } from '../maintenance/decide.ts';
+import { planAnnotation } from '../plan-annotation.ts';
 import { type MaintenanceRequest, maintenancesPath } from '../request/request.ts';
-import { planAnnotation, type Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import { type InFlight, maxVerdictMessageLength, type NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planApi, plansPath, type Run } from './plan.ts';
 import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';

@@ -18,10 +18,11 @@ import type {
 } from '../plan/snapshot.ts';
 import { outagesOf } from '../plan/unavailability.ts';
 import { viewOf } from '../plan/view.ts';
+import { planAnnotation } from '../plan-annotation.ts';
 import { membersOf } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/spans.ts';
-import { planAnnotation, type Write } from '../write.ts';
+import type { Write } from '../write.ts';
 import { at, makeRequest } from './make.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
   matches,
 } from '@drydock/apimachinery';
 import { Cron } from 'croner';
-import type { EventKind } from '../write.ts';
+import type { EventKind } from '../event-kind.ts';
 
 /** Collection path. */
 export const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';

@@ -96,16 +96,19 @@ function responderIn(status: JsonObject, createdAt: Temporal.Instant): ActiveRes
   };
 }
 
+/** What both kinds have of their metadata. */
+type RawMetadata = {
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp?: string;
+};
+
 /** Reads the needed fields of an Eviction; undefined if its target is not a pod. */
 export function readLifecycleEviction(raw: unknown): LifecycleEviction | undefined {
   const { metadata, spec, status } = raw as {
-    readonly metadata: {
-      readonly namespace?: string;
-      readonly name: string;
-      readonly uid: string;
-      readonly resourceVersion: string;
-      readonly creationTimestamp?: string;
-    };
+    readonly metadata: RawMetadata;
     readonly spec?: { readonly target?: { readonly pod?: { readonly uid?: unknown } } };
     readonly status?: unknown;
   };
@@ -239,12 +242,7 @@ export type EvictionRequest = {
 };
 
 type RawRequest = {
-  readonly metadata: {
-    readonly namespace?: string;
-    readonly name: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-    readonly creationTimestamp?: string;
+  readonly metadata: RawMetadata & {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly { readonly kind?: string; readonly name?: string }[];
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type EventKind, eventKinds } from '../../event-kind.ts';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
@@ -13,7 +14,6 @@ import {
   makeSet,
 } from '../../testing/make-machine.ts';
 import { makeWindow } from '../../testing/make-window.ts';
-import { type EventKind, eventKinds } from '../../write.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
 import { hookName, hookOwner, type Machine, type MachineSet } from '../machine.ts';

@@ -1,7 +1,8 @@
 import { isBefore, isUid, timeText } from '@drydock/apimachinery';
+import type { EventKind } from '../../event-kind.ts';
 import { deleteChildWrite } from '../../maintenance/decide.ts';
 import { conditionOf } from '../../node/node.ts';
-import type { EventKind, Write } from '../../write.ts';
+import type { Write } from '../../write.ts';
 import { sparedAt, takesMachine } from '../aftermath.ts';
 import { type EventState, isPending, type MachineEvent } from '../event.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
